@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what the build, the tests and the demo need on Debian 12: packages, a virtual environment
+# with PyTorch (its wheel is our LibTorch), and the Fashion-MNIST data set. Safe to run again.
+#
+#   bash deploy/setup.sh
+#
+# RESBM_VENV chooses where the virtual environment goes (default ~/.cache/resbm/venv; the build looks
+# there by itself, elsewhere needs LIBTORCH_VENV).
+set -euo pipefail
+
+venv="${RESBM_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/resbm/venv}"
+torch_version=2.13.0
+
+packages=(
+  bazel-bootstrap bazel-rules-cc bazel-rules-proto bazel-rules-java bazel-skylib bazel-platforms
+  g++ git pkg-config python3 python3-venv ca-certificates
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev
+  nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev
+  dataset-fashion-mnist
+)
+
+if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo); fi
+
+missing=()
+for p in "${packages[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  echo "setup: installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
+fi
+
+wheel_version() { "$venv/bin/python" -c 'import torch, numpy, safetensors; print(torch.__version__.split("+")[0])' 2>/dev/null; }
+if [ "$(wheel_version)" != "$torch_version" ]; then
+  echo "setup: PyTorch $torch_version into $venv"
+  mkdir -p "$(dirname "$venv")"
+  [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$torch_version" numpy safetensors
+fi
+echo "setup: ready (PyTorch $(wheel_version) in $venv)"

@@ -1,0 +1,111 @@
+// One stage's share of the model: the decoder of the boundary before it, its layers with the uncut
+// boundaries between them, and the encoder of the boundary after it. Computes micro-batches, holds the
+// gradients of a step until it is applied or dropped, and the optimizer's state.
+//
+// An uncut boundary takes the same path as a cut one (detached leaf, encode, decode, in both directions),
+// so results are bit-equal however the model is cut.
+//
+// Threads: for one thread, the one that called Create (LibTorch's thread count belongs to it).
+#ifndef RESBM_MODEL_STAGE_MODEL_H_
+#define RESBM_MODEL_STAGE_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "model/spec.h"
+#include "proto/base/encoded_tensor.h"
+
+namespace resbm::model {
+
+struct ParameterInfo {
+  std::string name;  // PyTorch state_dict name
+  std::vector<std::int64_t> shape;
+  std::uint64_t size = 0;  // values
+};
+
+struct NonFiniteCount {
+  std::string where;  // "group0.1 activation", "group0.1 gradient", "loss"
+  std::uint64_t count = 0;
+};
+
+struct ForwardResult {
+  // What crosses the boundary after this stage; absent on the last stage.
+  std::optional<EncodedTensor> activation;
+  // Last stage only: cross-entropy summed over the micro-batch, its samples, [correct].
+  double loss_sum = 0;
+  double weight = 0;
+  std::vector<double> metric_sums;
+  // Of this call: every codec applied in it, and the loss. Only counts above 0.
+  std::vector<NonFiniteCount> non_finite;
+};
+
+struct BackwardResult {
+  // What crosses the boundary before this stage; absent on the first stage.
+  std::optional<EncodedTensor> gradient;
+  std::vector<NonFiniteCount> non_finite;
+};
+
+struct MemoryUse {
+  std::uint64_t live_bytes = 0;  // of LibTorch's allocator in this process
+  std::uint64_t peak_bytes = 0;  // since ResetPeak
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t gradients_bytes = 0;
+  std::uint64_t optimizer_bytes = 0;
+};
+
+class StageModel {
+ public:
+  // Builds modules on the device; weights are not set yet. Also sets LibTorch's threads, determinism and
+  // TF32 for this process. INVALID_ARGUMENT: a spec that does not fit together (names the layer and both
+  // shapes). FAILED_PRECONDITION: the device is not there. RESOURCE_EXHAUSTED: it has not enough memory.
+  static absl::StatusOr<std::unique_ptr<StageModel>> Create(const StageSpec& spec, const ComputeOptions& options);
+  virtual ~StageModel() = default;
+
+  // "cpu", "cuda:0", ... that `auto` means on this machine. FAILED_PRECONDITION: not there.
+  static absl::StatusOr<std::string> ResolveDevice(std::string_view device);
+  static std::string LibTorchVersion();
+  static std::string CpuCapability();
+
+  // Initial weights from (seed, global layer index) by a CPU generator: the same at every cut. Allocates
+  // gradients and the optimizer's state, so that applying a step later cannot run out of memory.
+  virtual absl::Status Initialise(std::uint64_t seed) = 0;
+  // The same from a safetensors file; takes what is its own and ignores the rest. INVALID_ARGUMENT: a
+  // missing name, another shape or dtype (then nothing was changed).
+  virtual absl::Status LoadWeights(std::string_view safetensors) = 0;
+  // Own parameters and buffers, global order, fp32.
+  virtual absl::StatusOr<std::string> SaveWeights() const = 0;
+  // Global order: by layer, a boundary after the layer before it; within a module as PyTorch registers them.
+  virtual const std::vector<ParameterInfo>& parameters() const = 0;
+
+  // Training. Forward keeps the graph of micro_batch until its Backward. `input`: uint8 images on the first
+  // stage (kRaw), what crossed elsewhere; `target`: int64 labels, last stage only, else null.
+  // INVALID_ARGUMENT: dims, dtype or codec other than the spec's; a micro-batch twice.
+  // RESOURCE_EXHAUSTED: out of memory (the message says what to change). INTERNAL: LibTorch threw.
+  virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input, const EncodedTensor* target) = 0;
+  // Gradient of the loss *sum*. `gradient` is null on the last stage. Adds to the step's gradients.
+  virtual absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensor* gradient) = 0;
+  // Of the step's gradient sums, undivided, parameters() order, in double.
+  virtual absl::StatusOr<std::vector<double>> SquaredNorms() = 0;
+  // Multiplies the gradient sums by gradient_scale once and takes the optimizer's step; then the gradients
+  // are zero. After an error the state is half changed: throw the StageModel away.
+  virtual absl::Status ApplyStep(float gradient_scale, double learning_rate) = 0;
+  // Forgets graphs and gradients of an unfinished or skipped step. Weights are untouched.
+  virtual void DropStep() = 0;
+
+  // Without graph; same codecs. Leaves parameters, gradients and random state alone.
+  virtual absl::StatusOr<ForwardResult> Evaluate(const EncodedTensor& input, const EncodedTensor* target) = 0;
+
+  virtual MemoryUse Memory() const = 0;
+  virtual void ResetPeakMemory() = 0;
+  // Live graphs (micro-batches forwarded and not taken backward).
+  virtual int live_graphs() const = 0;
+};
+
+}  // namespace resbm::model
+
+#endif  // RESBM_MODEL_STAGE_MODEL_H_
