@@ -1,0 +1,451 @@
+#include "coordinator/run/run_driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_format.h"
+#include "coordinator/run/state_id.h"
+#include "proto/wire/tensor_frame.h"
+
+namespace resbm::coordinator {
+namespace {
+
+bool Same(const v1::Fence& a, const v1::Fence& b) {
+  return a.epoch() == b.epoch() && a.generation() == b.generation();
+}
+
+// One program per mode and number of micro-batches.
+std::uint32_t ProgramId(bool train, std::size_t micro_batches) {
+  return static_cast<std::uint32_t>(2 * micro_batches + (train ? 0 : 1));
+}
+
+std::string Text(const v1::Fence& f) { return absl::StrFormat("%d.%d", f.epoch(), f.generation()); }
+
+void AddMicroBatches(const std::vector<std::int64_t>& sizes, google::protobuf::RepeatedPtrField<v1::MicroBatch>* out) {
+  for (std::int64_t n : sizes) out->Add()->set_samples(n);
+}
+
+}  // namespace
+
+std::int64_t StepShape::samples() const {
+  return std::accumulate(micro_batches.begin(), micro_batches.end(), std::int64_t{0});
+}
+
+RunDriver::RunDriver(RunPlan plan, const Clock* clock, Environment* environment)
+    : plan_(std::move(plan)), clock_(clock), environment_(environment) {
+  stages_.resize(plan_.stages.size());
+  attached_.resize(plan_.stages.size());
+  ready_.resize(plan_.stages.size());
+}
+
+std::string RunDriver::Name(int stage) const { return absl::StrFormat("stage %d", stage); }
+
+void RunDriver::Send(int stage, v1::ControlRequest request) {
+  *request.mutable_fence() = fence_;
+  environment_->SendControl(stage, request);
+}
+
+void RunDriver::Broadcast(const v1::ControlRequest& request) {
+  for (int s = 0; s < stages(); ++s) Send(s, request);
+}
+
+void RunDriver::Fail(const absl::Status& status) {
+  if (finished()) return;
+  phase_ = Phase::kFailed;
+  result_ = status;
+}
+
+void RunDriver::ExpectAnswers(absl::Duration within) {
+  for (Stage& s : stages_) s.answered = false;
+  answers_due_ = within == absl::ZeroDuration() ? absl::InfiniteDuration() : clock_->Now() + within;
+}
+
+bool RunDriver::AllAnswered() const {
+  return std::all_of(stages_.begin(), stages_.end(), [](const Stage& s) { return s.answered; });
+}
+
+void RunDriver::Start() {
+  const absl::Duration now = clock_->Now();
+  for (Stage& s : stages_) s.heard = now;
+  fence_.set_epoch(plan_.coordinator_epoch);
+  fence_.set_generation(1);
+  phase_ = Phase::kAttaching;
+  ExpectAnswers(plan_.timeouts.attach);
+  for (int s = 0; s < stages(); ++s) {
+    v1::ControlRequest request;
+    v1::Attach& attach = *request.mutable_attach();
+    attach.set_min_protocol_version(wire::kProtocolVersion);
+    attach.set_max_protocol_version(wire::kProtocolVersion);
+    attach.set_job_id(plan_.job_id);
+    attach.set_stage(s);
+    attach.set_stages(stages());
+    attach.set_lease_seconds(absl::ToDoubleSeconds(plan_.timeouts.lease));
+    Send(s, std::move(request));
+  }
+}
+
+void RunDriver::OnEvent(int stage, const v1::ControlEvent& event) {
+  if (finished()) return;
+  if (event.kind_case() == v1::ControlEvent::kRefused) {
+    const v1::Refused& r = event.refused();
+    std::string holder;
+    if (!r.holder_job_id().empty()) {
+      holder = absl::StrFormat(" (held by job \"%s\", fence %s)", r.holder_job_id(), Text(r.holder_fence()));
+    }
+    Fail(absl::FailedPreconditionError(absl::StrFormat("%s refused this run: %s%s", Name(stage), r.reason(), holder)));
+    return;
+  }
+  if (!Same(event.fence(), fence_)) return;  // of an older generation
+  Stage& s = stages_[stage];
+  s.heard = clock_->Now();
+  switch (event.kind_case()) {
+    case v1::ControlEvent::kAttached: return OnAttached(stage, event.attached());
+    case v1::ControlEvent::kReady: return OnReady(stage, event.ready());
+    case v1::ControlEvent::kComputed: return OnComputed(stage, event.computed());
+    case v1::ControlEvent::kCommitted: return OnCommitted(stage, event.committed());
+    case v1::ControlEvent::kEvaluated: return OnEvaluated(stage, event.evaluated());
+    case v1::ControlEvent::kFailed: return OnFailed(stage, event.failed());
+    case v1::ControlEvent::kProgress: {
+      const v1::Progress& p = event.progress();
+      if (p.has_waiting_for()) {
+        s.waiting_for = p.waiting_for();
+      } else {
+        s.waiting_for.reset();
+      }
+      const std::uint64_t work = std::uint64_t{p.forwards()} + p.backwards();
+      if (work != s.progress) {
+        s.progress = work;
+        progressed_ = clock_->Now();
+      }
+      environment_->OnProgress(stage, p);
+      return;
+    }
+    default: return;
+  }
+}
+
+void RunDriver::OnAttached(int stage, const v1::Attached& attached) {
+  if (phase_ != Phase::kAttaching || stages_[stage].answered) return;
+  if (attached.protocol_version() != wire::kProtocolVersion) {
+    Fail(absl::FailedPreconditionError(
+        absl::StrFormat("%s speaks protocol version %d, this coordinator version %d; use the same release on both",
+                        Name(stage), attached.protocol_version(), wire::kProtocolVersion)));
+    return;
+  }
+  attached_[stage] = attached;
+  stages_[stage].answered = true;
+  if (AllAnswered()) LoadStages();
+}
+
+void RunDriver::LoadStages() {
+  phase_ = Phase::kLoading;
+  state_id_ = InitialStateId(plan_.origin);
+  ExpectAnswers(plan_.timeouts.load);
+  for (int s = 0; s < stages(); ++s) {
+    v1::ControlRequest request;
+    v1::Resume& resume = *request.mutable_resume();
+    *resume.mutable_stage() = plan_.stages[s];
+    resume.set_state_id(state_id_);
+    resume.set_step(0);
+    if (plan_.restore.empty()) {
+      resume.mutable_init()->set_seed(plan_.seed);
+    } else {
+      *resume.mutable_restore() = plan_.restore[s];
+    }
+    Send(s, std::move(request));
+    if (!plan_.restore.empty()) environment_->UploadWeights(s, fence_);
+  }
+}
+
+void RunDriver::OnReady(int stage, const v1::Ready& ready) {
+  if (phase_ != Phase::kLoading || stages_[stage].answered) return;
+  if (ready.state_id() != state_id_) {
+    Fail(absl::InternalError(absl::StrFormat("%s is ready with state %016x, not with %016x as it was told", Name(stage),
+                                             ready.state_id(), state_id_)));
+    return;
+  }
+  ready_[stage] = ready;
+  stages_[stage].answered = true;
+  if (!AllAnswered()) return;
+  environment_->OpenFeed(fence_);
+  NextTask();
+}
+
+void RunDriver::DefinePrograms(bool train, std::uint32_t micro_batches) {
+  if (!defined_.insert({train, micro_batches}).second) return;
+  const auto programs = train ? plan_.train_programs(micro_batches) : plan_.evaluation_programs(micro_batches);
+  for (int s = 0; s < stages(); ++s) {
+    v1::ControlRequest request;
+    *request.mutable_define_program() = programs[s];
+    request.mutable_define_program()->set_program_id(ProgramId(train, micro_batches));
+    Send(s, std::move(request));
+  }
+}
+
+bool RunDriver::EvaluationFollows(std::int64_t step) const {
+  if (plan_.evaluation_micro_batches.empty() || evaluated_after_ >= step) return false;
+  if (step == 0) return plan_.total_steps == 0;
+  if (step >= plan_.total_steps) return true;
+  return plan_.step_shape(step + 1).epoch != plan_.step_shape(step).epoch;
+}
+
+v1::Begin RunDriver::MakeBegin(std::int64_t step, std::uint64_t base_state_id) {
+  const StepShape shape = plan_.step_shape(step);
+  v1::Begin begin;
+  *begin.mutable_attempt()->mutable_fence() = fence_;
+  begin.mutable_attempt()->set_step(step);
+  begin.set_epoch(shape.epoch);
+  begin.set_base_state_id(base_state_id);
+  begin.set_program_id(ProgramId(true, shape.micro_batches.size()));
+  AddMicroBatches(shape.micro_batches, begin.mutable_micro_batches());
+  begin.set_total_weight(static_cast<double>(shape.samples()));
+  begin.set_stall_seconds(absl::ToDoubleSeconds(StallLimit()));
+  if (step < plan_.total_steps && !EvaluationFollows(step)) {
+    AddMicroBatches(plan_.step_shape(step + 1).micro_batches, begin.mutable_prefetch());
+  }
+  return begin;
+}
+
+void RunDriver::FeedThrough(std::int64_t step) {
+  while (fed_ < step) {
+    ++fed_;
+    environment_->FeedStep(fed_, plan_.step_shape(fed_));
+  }
+}
+
+void RunDriver::NextTask() {
+  const absl::Duration now = clock_->Now();
+  progressed_ = now;
+  task_began_ = now;
+  if (interrupted_) {
+    phase_ = Phase::kDone;
+    return;
+  }
+  if ((plan_.total_steps == 0 && evaluation_ == 0) || (committed_ > 0 && EvaluationFollows(committed_))) {
+    if (!plan_.evaluation_micro_batches.empty()) return StartEvaluation();
+  }
+  if (committed_ >= plan_.total_steps) {
+    phase_ = Phase::kDone;
+    return;
+  }
+  phase_ = Phase::kStepping;
+  answers_due_ = plan_.timeouts.step == absl::ZeroDuration() ? absl::InfiniteDuration() : now + plan_.timeouts.step;
+  step_began_ = now;
+  step_ = committed_ + 1;
+  DefinePrograms(true, static_cast<std::uint32_t>(plan_.step_shape(step_).micro_batches.size()));
+  v1::ControlRequest request;
+  *request.mutable_begin() = MakeBegin(step_, state_id_);
+  const bool prefetch = request.begin().prefetch_size() > 0;
+  Broadcast(request);
+  for (Stage& s : stages_) s.computed.reset();
+  FeedThrough(step_ + (prefetch ? 1 : 0));
+}
+
+void RunDriver::OnComputed(int stage, const v1::Computed& computed) {
+  if (phase_ != Phase::kStepping || computed.attempt().step() != static_cast<std::uint64_t>(step_)) return;
+  if (stages_[stage].computed.has_value()) return;
+  if (computed.base_state_id() != state_id_) {
+    Fail(absl::InternalError(absl::StrFormat("%s computed step %d from state %016x, the run is at %016x", Name(stage),
+                                             step_, computed.base_state_id(), state_id_)));
+    return;
+  }
+  stages_[stage].computed = computed;
+  stages_[stage].waiting_for.reset();
+  progressed_ = clock_->Now();
+  DecideStep();
+}
+
+// Also called when the last Committed of the step before arrives: a decision needs both.
+void RunDriver::DecideStep() {
+  if (decided_ == step_ || committed_ != step_ - 1) return;
+  for (const Stage& s : stages_) {
+    if (!s.computed.has_value()) return;
+  }
+  report_ = StepReport();
+  report_.step = step_;
+  report_.shape = plan_.step_shape(step_);
+  report_.fence = fence_;
+  for (Stage& s : stages_) {
+    report_.computed.push_back(*std::move(s.computed));
+    s.computed.reset();
+  }
+  report_.decision = Decide(report_.computed, static_cast<double>(report_.shape.samples()), plan_.clip_norm);
+  report_.learning_rate = plan_.learning_rate(step_);
+
+  v1::ControlRequest request;
+  v1::Commit& commit = *request.mutable_commit();
+  *commit.mutable_attempt()->mutable_fence() = fence_;
+  commit.mutable_attempt()->set_step(step_);
+  commit.set_decision(report_.decision.decision);
+  commit.set_gradient_scale(report_.decision.gradient_scale);
+  commit.set_learning_rate(report_.learning_rate);
+  commit.set_base_state_id(state_id_);
+  state_id_ = NextStateId(state_id_, commit.attempt(), commit.decision());
+  commit.set_new_state_id(state_id_);
+  decided_ = step_;
+  const bool goes_on = step_ < plan_.total_steps && !EvaluationFollows(step_) && !interrupted_;
+  if (goes_on) {
+    DefinePrograms(true, static_cast<std::uint32_t>(plan_.step_shape(step_ + 1).micro_batches.size()));
+    *commit.mutable_next() = MakeBegin(step_ + 1, state_id_);
+  }
+  Broadcast(request);
+  environment_->ReleaseStep(decided_);
+  if (plan_.timeouts.step != absl::ZeroDuration()) answers_due_ = clock_->Now() + plan_.timeouts.step;
+  if (goes_on) {
+    ++step_;
+    for (Stage& s : stages_) s.progress = 0;
+    FeedThrough(step_ + (commit.next().prefetch_size() > 0 ? 1 : 0));
+  }
+}
+
+void RunDriver::OnCommitted(int stage, const v1::Committed& committed) {
+  if (phase_ != Phase::kStepping || committed.step() != static_cast<std::uint64_t>(decided_)) return;
+  if (stages_[stage].committed >= decided_) return;
+  if (committed.state_id() != state_id_) {
+    Fail(absl::InternalError(absl::StrFormat("%s committed step %d to state %016x, not to %016x", Name(stage),
+                                             decided_, committed.state_id(), state_id_)));
+    return;
+  }
+  stages_[stage].committed = decided_;
+  progressed_ = clock_->Now();
+  for (const Stage& s : stages_) {
+    if (s.committed < decided_) return;
+  }
+  committed_ = decided_;
+  report_.duration = clock_->Now() - step_began_;
+  step_began_ = clock_->Now();
+  durations_.push_back(report_.duration);
+  environment_->OnStep(report_);
+  if (finished()) return;  // OnStep may have reported an error
+  if (step_ == committed_) {
+    NextTask();
+  } else {
+    DecideStep();
+  }
+}
+
+void RunDriver::StartEvaluation() {
+  phase_ = Phase::kEvaluating;
+  ExpectAnswers(absl::ZeroDuration());
+  ++evaluation_;
+  const auto count = static_cast<std::uint32_t>(plan_.evaluation_micro_batches.size());
+  DefinePrograms(false, count);
+  v1::ControlRequest request;
+  v1::Evaluate& evaluate = *request.mutable_evaluate();
+  evaluate.set_evaluation(evaluation_);
+  evaluate.set_program_id(ProgramId(false, count));
+  AddMicroBatches(plan_.evaluation_micro_batches, evaluate.mutable_micro_batches());
+  for (Stage& s : stages_) {
+    s.evaluated.reset();
+    s.progress = 0;
+  }
+  Broadcast(request);
+  environment_->FeedEvaluation(evaluation_);
+}
+
+void RunDriver::OnEvaluated(int stage, const v1::Evaluated& evaluated) {
+  if (phase_ != Phase::kEvaluating || evaluated.evaluation() != evaluation_ || stages_[stage].answered) return;
+  stages_[stage].evaluated = evaluated;
+  stages_[stage].answered = true;
+  progressed_ = clock_->Now();
+  if (!AllAnswered()) return;
+  environment_->ReleaseEvaluation(evaluation_);
+  EvaluationReport report;
+  report.after_step = committed_;
+  report.duration = clock_->Now() - task_began_;
+  for (Stage& s : stages_) report.evaluated.push_back(*std::move(s.evaluated));
+  const v1::Evaluated& last = report.evaluated.back();
+  report.samples = static_cast<std::int64_t>(std::llround(last.weight()));
+  report.loss = last.loss_sum() / last.weight();
+  report.top1 = last.metric_sums_size() > 0 ? last.metric_sums(0) / last.weight() : 0;
+  evaluated_after_ = committed_;
+  environment_->OnEvaluation(report);
+  if (!finished()) NextTask();
+}
+
+void RunDriver::OnFailed(int stage, const v1::Failed& failed) {
+  std::string where = failed.phase();
+  if (failed.has_attempt() && failed.attempt().step() > 0) {
+    where += absl::StrFormat(", step %d, micro-batch %d", failed.attempt().step(), failed.micro_batch());
+  }
+  std::string blame;
+  if (failed.blame() == v1::UP) {
+    blame = stage == 0 ? " (over the link from the coordinator)" : absl::StrFormat(" (over the link from stage %d)", stage - 1);
+  } else if (failed.blame() == v1::DOWN) {
+    blame = stage + 1 == stages() ? " (over the link to the coordinator)" : absl::StrFormat(" (over the link to stage %d)", stage + 1);
+  }
+  Fail(absl::Status(static_cast<absl::StatusCode>(failed.code()),
+                    absl::StrFormat("%s failed (%s)%s: %s", Name(stage), where, blame, failed.text())));
+}
+
+void RunDriver::OnLost(int stage, const absl::Status& status) {
+  if (finished()) return;
+  const char* when = phase_ == Phase::kAttaching ? "cannot be reached" : "was lost";
+  Fail(absl::Status(status.code(), absl::StrFormat("%s %s: %s", Name(stage), when, status.message())));
+}
+
+void RunDriver::OnError(const absl::Status& status) { Fail(status); }
+
+absl::Duration RunDriver::StallLimit() const {
+  if (plan_.timeouts.stall != absl::ZeroDuration()) return plan_.timeouts.stall;
+  if (durations_.empty()) return absl::Seconds(60);
+  // The median of the last steps is enough, and cheap.
+  std::vector<absl::Duration> recent(durations_.end() - std::min<std::ptrdiff_t>(durations_.size(), 31), durations_.end());
+  std::nth_element(recent.begin(), recent.begin() + recent.size() / 2, recent.end());
+  return std::max(absl::Seconds(60), 10 * recent[recent.size() / 2]);
+}
+
+absl::Duration RunDriver::NextDeadline() const {
+  if (finished() || phase_ == Phase::kIdle) return absl::InfiniteDuration();
+  absl::Duration due = answers_due_;
+  if (phase_ == Phase::kStepping || phase_ == Phase::kEvaluating) due = std::min(due, progressed_ + StallLimit());
+  return due;
+}
+
+void RunDriver::OnTimer() {
+  if (finished() || phase_ == Phase::kIdle) return;
+  const absl::Duration now = clock_->Now();
+  if (now >= answers_due_ && (phase_ == Phase::kAttaching || phase_ == Phase::kLoading)) {
+    for (int s = 0; s < stages(); ++s) {
+      if (stages_[s].answered) continue;
+      Fail(absl::DeadlineExceededError(
+          phase_ == Phase::kAttaching
+              ? absl::StrFormat("%s did not answer within timeouts.attach_seconds (%s); is its stage server running and "
+                                "reachable from here?",
+                                Name(s), absl::FormatDuration(plan_.timeouts.attach))
+              : absl::StrFormat("%s was not ready within timeouts.load_seconds (%s)", Name(s),
+                                absl::FormatDuration(plan_.timeouts.load))));
+      return;
+    }
+  }
+  if (now >= answers_due_ || ((phase_ == Phase::kStepping || phase_ == Phase::kEvaluating) && now >= progressed_ + StallLimit())) {
+    Stalled();
+  }
+}
+
+void RunDriver::Stalled() {
+  const absl::Duration now = clock_->Now();
+  std::vector<StageSign> signs;
+  for (const Stage& s : stages_) signs.push_back({now - s.heard, s.waiting_for});
+  const Blame blame = FindBlame(signs);
+  std::string who = Name(blame.stage);
+  if (blame.stage < 0) who = "the coordinator's link to stage 0";
+  if (blame.stage >= stages()) who = absl::StrFormat("the coordinator's link to stage %d", stages() - 1);
+  const std::string task = phase_ == Phase::kEvaluating ? absl::StrFormat("the evaluation after step %d", committed_)
+                                                        : absl::StrFormat("step %d", step_);
+  const bool by_step = now >= answers_due_;
+  Fail(absl::DeadlineExceededError(absl::StrFormat(
+      "%s made no progress for %s (%s): %s holds it up: %s", task,
+      absl::FormatDuration(by_step ? plan_.timeouts.step : StallLimit()),
+      by_step ? "timeouts.step_seconds" : "timeouts.stall_seconds", who, blame.reason)));
+}
+
+void RunDriver::Interrupt() {
+  if (finished()) return;
+  interrupted_ = true;
+  if (phase_ == Phase::kAttaching || phase_ == Phase::kLoading) phase_ = Phase::kDone;
+  if (phase_ == Phase::kEvaluating) phase_ = Phase::kDone;
+}
+
+}  // namespace resbm::coordinator
