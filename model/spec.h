@@ -104,6 +104,8 @@ struct ComputeOptions {
   int threads = 1;
   bool deterministic = true;
   bool channels_last = false;
+  // Of LibTorch's tensors in host memory, the whole process; beyond it a call fails as out of memory. 0 = none.
+  std::uint64_t memory_limit_bytes = 0;
 };
 
 }  // namespace resbm::model

@@ -5,7 +5,8 @@
 // An uncut boundary takes the same path as a cut one (detached leaf, encode, decode, in both directions),
 // so results are bit-equal however the model is cut.
 //
-// Threads: for one thread, the one that called Create (LibTorch's thread count belongs to it).
+// Threads: for one thread at a time. LibTorch's thread count belongs to the thread and is set again when the
+// calling thread changes.
 #ifndef RESBM_MODEL_STAGE_MODEL_H_
 #define RESBM_MODEL_STAGE_MODEL_H_
 
@@ -85,19 +86,29 @@ class StageModel {
   // Training. Forward keeps the graph of micro_batch until its Backward. `input`: uint8 images on the first
   // stage (kRaw), what crossed elsewhere; `target`: int64 labels, last stage only, else null.
   // INVALID_ARGUMENT: dims, dtype or codec other than the spec's; a micro-batch twice.
-  // RESOURCE_EXHAUSTED: out of memory (the message says what to change). INTERNAL: LibTorch threw.
+  // FAILED_PRECONDITION: no weights yet. RESOURCE_EXHAUSTED: out of memory (the message says what to change).
+  // INTERNAL: LibTorch threw. After an error the micro-batch is as if it had never been given.
   virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input, const EncodedTensor* target) = 0;
   // Gradient of the loss *sum*. `gradient` is null on the last stage. Adds to the step's gradients.
+  // The same errors; INVALID_ARGUMENT also: this micro-batch was not forwarded. After any other error the
+  // gradients are half added: DropStep.
   virtual absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensor* gradient) = 0;
   // Of the step's gradient sums, undivided, parameters() order, in double.
   virtual absl::StatusOr<std::vector<double>> SquaredNorms() = 0;
   // Multiplies the gradient sums by gradient_scale once and takes the optimizer's step; then the gradients
-  // are zero. After an error the state is half changed: throw the StageModel away.
+  // are zero. FAILED_PRECONDITION: micro-batches not taken backward yet; INVALID_ARGUMENT: a number that is not
+  // finite; then nothing was changed. After another error the state is half changed: throw the StageModel away.
   virtual absl::Status ApplyStep(float gradient_scale, double learning_rate) = 0;
+  // The step's gradient sums, undivided, in the format of SaveWeights: to compare with another implementation.
+  // FAILED_PRECONDITION: no weights yet. A fake need not have it.
+  virtual absl::StatusOr<std::string> SaveGradients() const {
+    return absl::UnimplementedError("this StageModel does not show its gradients");
+  }
   // Forgets graphs and gradients of an unfinished or skipped step. Weights are untouched.
   virtual void DropStep() = 0;
 
-  // Without graph; same codecs. Leaves parameters, gradients and random state alone.
+  // Without graph; same codecs; may come between the Forwards and Backwards of a step. Leaves parameters,
+  // gradients and random state alone. Errors as Forward.
   virtual absl::StatusOr<ForwardResult> Evaluate(const EncodedTensor& input, const EncodedTensor* target) = 0;
 
   virtual MemoryUse Memory() const = 0;

@@ -1,0 +1,128 @@
+#include "model/layers.h"
+
+#include <optional>
+#include <utility>
+
+#include "model/operators.h"
+
+namespace resbm::model {
+namespace {
+
+// In-place ReLU and sum save the copy; GroupNorm and convolution keep their inputs for backward, not their
+// results.
+class ConvStemLayer : public Layer {
+ public:
+  ConvStemLayer(const ConvStem& spec, ParameterList& parameters)
+      : conv_(parameters, "conv",
+              {.in_channels = spec.in_channels,
+               .out_channels = spec.out_channels,
+               .kernel = spec.kernel,
+               .stride = spec.stride}),
+        norm_(parameters, "norm", spec.norm_groups, spec.out_channels) {}
+
+  at::Tensor Forward(const at::Tensor& x) const override { return norm_(conv_(x)).relu_(); }
+
+ private:
+  const Convolution conv_;
+  const GroupNormalisation norm_;
+};
+
+struct ConvolutionAndNorm {
+  Convolution conv;
+  GroupNormalisation norm;
+  at::Tensor operator()(const at::Tensor& x) const { return norm(conv(x)); }
+};
+
+class ResidualBlockLayer : public Layer {
+ public:
+  ResidualBlockLayer(const ResidualBlock& spec, ParameterList& parameters) {
+    const int in = spec.in_channels;
+    const int out = spec.out_channels;
+    if (spec.bottleneck) {
+      const int inner = out / 4;
+      Add(parameters, {.in_channels = in, .out_channels = inner}, spec.inner_norm_groups);
+      Add(parameters, {.in_channels = inner, .out_channels = inner, .kernel = 3, .stride = spec.stride},
+          spec.inner_norm_groups);
+      Add(parameters, {.in_channels = inner, .out_channels = out}, spec.norm_groups);
+    } else {
+      Add(parameters, {.in_channels = in, .out_channels = out, .kernel = 3, .stride = spec.stride}, spec.norm_groups);
+      Add(parameters, {.in_channels = out, .out_channels = out, .kernel = 3}, spec.norm_groups);
+    }
+    if (spec.stride > 1 || in != out) {
+      Convolution conv(parameters, "downsample.0", {.in_channels = in, .out_channels = out, .stride = spec.stride});
+      GroupNormalisation norm(parameters, "downsample.1", spec.norm_groups, out);
+      downsample_ = ConvolutionAndNorm{std::move(conv), std::move(norm)};
+    }
+  }
+
+  at::Tensor Forward(const at::Tensor& x) const override {
+    at::Tensor y = x;
+    for (std::size_t i = 0; i < convolutions_.size(); ++i) {
+      y = convolutions_[i](y);
+      if (i + 1 < convolutions_.size()) y.relu_();
+    }
+    return y.add_(downsample_ ? (*downsample_)(x) : x).relu_();
+  }
+
+ private:
+  void Add(ParameterList& parameters, const Convolution::Options& options, int norm_groups) {
+    const std::string number = std::to_string(convolutions_.size() + 1);
+    Convolution conv(parameters, "conv" + number, options);
+    GroupNormalisation norm(parameters, "norm" + number, norm_groups, options.out_channels);
+    convolutions_.push_back({std::move(conv), std::move(norm)});
+  }
+
+  std::vector<ConvolutionAndNorm> convolutions_;
+  std::optional<ConvolutionAndNorm> downsample_;
+};
+
+class GlobalPoolLayer : public Layer {
+ public:
+  at::Tensor Forward(const at::Tensor& x) const override { return x.mean({2, 3}); }
+};
+
+class FlattenLayer : public Layer {
+ public:
+  // contiguous: with channels innermost a view would be in another order in memory.
+  at::Tensor Forward(const at::Tensor& x) const override { return x.contiguous().view({x.size(0), -1}); }
+};
+
+class LinearLayer : public Layer {
+ public:
+  LinearLayer(const Linear& spec, ParameterList& parameters)
+      : linear_(parameters, spec.in_features, spec.out_features, spec.relu ? kActivationGain : kLinearGain),
+        relu_(spec.relu) {}
+
+  at::Tensor Forward(const at::Tensor& x) const override {
+    at::Tensor y = linear_(x);
+    return relu_ ? y.relu_() : y;
+  }
+
+ private:
+  const LinearMap linear_;
+  const bool relu_;
+};
+
+struct Maker {
+  ParameterList& parameters;
+  std::unique_ptr<Layer> operator()(const ConvStem& spec) const {
+    return std::make_unique<ConvStemLayer>(spec, parameters);
+  }
+  std::unique_ptr<Layer> operator()(const ResidualBlock& spec) const {
+    return std::make_unique<ResidualBlockLayer>(spec, parameters);
+  }
+  std::unique_ptr<Layer> operator()(const GlobalPool&) const { return std::make_unique<GlobalPoolLayer>(); }
+  std::unique_ptr<Layer> operator()(const Flatten&) const { return std::make_unique<FlattenLayer>(); }
+  std::unique_ptr<Layer> operator()(const Linear& spec) const {
+    return std::make_unique<LinearLayer>(spec, parameters);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, ParameterList& parameters) {
+  parameters.Begin(spec.name, Origin{.boundary = false, .layer = spec.index});
+  return std::visit(Maker{parameters}, spec.kind);
+}
+
+}  // namespace resbm::model

@@ -1,0 +1,40 @@
+#include "model/operators.h"
+
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/group_norm.h>
+#include <ATen/ops/linear.h>
+
+namespace resbm::model {
+
+Convolution::Convolution(ParameterList& parameters, const std::string& name, const Options& options)
+    : weight_(parameters.Add(name + ".weight",
+                             {options.out_channels, options.in_channels, options.kernel, options.kernel},
+                             Start::Kaiming(options.gain))),
+      stride_(options.stride),
+      padding_(options.kernel / 2) {
+  if (options.bias) bias_ = parameters.Add(name + ".bias", {options.out_channels}, Start::Zero());
+}
+
+at::Tensor Convolution::operator()(const at::Tensor& x) const {
+  return at::conv2d(x, weight_, bias_.defined() ? std::optional<at::Tensor>(bias_) : std::nullopt, stride_, padding_);
+}
+
+GroupNormalisation::GroupNormalisation(ParameterList& parameters, const std::string& name, int groups, int channels)
+    : groups_(groups) {
+  if (groups == 0) return;
+  weight_ = parameters.Add(name + ".weight", {channels}, Start::One());
+  bias_ = parameters.Add(name + ".bias", {channels}, Start::Zero());
+}
+
+at::Tensor GroupNormalisation::operator()(const at::Tensor& x) const {
+  if (groups_ == 0) return x;
+  return at::group_norm(x, groups_, weight_, bias_);
+}
+
+LinearMap::LinearMap(ParameterList& parameters, int in_features, int out_features, double gain)
+    : weight_(parameters.Add("weight", {out_features, in_features}, Start::Kaiming(gain))),
+      bias_(parameters.Add("bias", {out_features}, Start::Zero())) {}
+
+at::Tensor LinearMap::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+
+}  // namespace resbm::model

@@ -1,0 +1,65 @@
+// Convolution, group normalisation and the linear map as modules: parameters and the operator that uses them.
+#ifndef RESBM_MODEL_OPERATORS_H_
+#define RESBM_MODEL_OPERATORS_H_
+
+#include <string>
+
+#include "model/parameters.h"
+#include "model/torch_headers.h"
+
+namespace resbm::model {
+
+// Gains of Kaiming's initialisation (He et al. 2015): before a ReLU or SiLU, and where no activation follows.
+inline constexpr double kActivationGain = 1.4142135623730951;
+inline constexpr double kLinearGain = 1.0;
+
+// Square kernel, padding kernel / 2, no dilation, no groups. [N, in, H, W] -> [N, out, H', W'].
+class Convolution {
+ public:
+  struct Options {
+    int in_channels = 0;
+    int out_channels = 0;
+    int kernel = 1;
+    int stride = 1;
+    bool bias = false;
+    double gain = kActivationGain;
+  };
+  Convolution() = default;
+  // Adds name.weight and, with a bias, name.bias.
+  Convolution(ParameterList& parameters, const std::string& name, const Options& options);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  int stride_ = 1;
+  int padding_ = 0;
+};
+
+// GroupNorm over `channels`, epsilon 1e-5. With 0 groups there is nothing: no parameters, the identity.
+class GroupNormalisation {
+ public:
+  GroupNormalisation() = default;
+  GroupNormalisation(ParameterList& parameters, const std::string& name, int groups, int channels);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  int groups_ = 0;
+};
+
+// x W^T + b: [N, in] -> [N, out]. Names "weight" and "bias".
+class LinearMap {
+ public:
+  LinearMap(ParameterList& parameters, int in_features, int out_features, double gain);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace resbm::model
+
+#endif  // RESBM_MODEL_OPERATORS_H_

@@ -1,0 +1,65 @@
+// The trainable tensors of a stage under their PyTorch state_dict names, with how each starts.
+#ifndef RESBM_MODEL_PARAMETERS_H_
+#define RESBM_MODEL_PARAMETERS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/torch_headers.h"
+
+namespace resbm::model {
+
+// How a parameter starts.
+struct Start {
+  enum class Kind { kZero, kOne, kKaiming };
+  Kind kind = Kind::kZero;
+  double gain = 1;  // of kKaiming
+
+  static Start Zero() { return {Kind::kZero, 1}; }
+  static Start One() { return {Kind::kOne, 1}; }
+  static Start Kaiming(double gain) { return {Kind::kKaiming, gain}; }
+};
+
+// What a parameter's random numbers derive from, beside the job's seed and its name within the module: never
+// where the model is cut.
+struct Origin {
+  bool boundary = false;
+  int layer = 0;  // global index; of a boundary, that of the layer before it
+};
+
+struct Parameter {
+  std::string name;        // of the model, "group0.0.conv1.weight"
+  std::string local_name;  // of the module, "conv1.weight"
+  Origin origin;
+  Start start;
+  at::Tensor tensor;  // fp32, a leaf that requires a gradient
+};
+
+// Parameters in the order in which modules add them. Module and list share each tensor.
+class ParameterList {
+ public:
+  ParameterList(c10::Device device, bool channels_last) : device_(device), channels_last_(channels_last) {}
+
+  // Opens a module: what is added from now on is named prefix + "." + local name.
+  void Begin(std::string prefix, Origin origin) {
+    prefix_ = std::move(prefix);
+    origin_ = origin;
+  }
+  // Not initialised. With channels_last, four-dimensional tensors are laid out so. Throws c10::Error.
+  at::Tensor Add(const std::string& local_name, at::IntArrayRef shape, Start start);
+
+  const std::vector<Parameter>& all() const { return parameters_; }
+
+ private:
+  const c10::Device device_;
+  const bool channels_last_;
+  std::string prefix_;
+  Origin origin_;
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace resbm::model
+
+#endif  // RESBM_MODEL_PARAMETERS_H_

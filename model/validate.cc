@@ -1,0 +1,251 @@
+#include "model/validate.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/base/status.h"
+
+namespace resbm::model {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+// No layer of a model that this trains comes near; keeps every product below within 64 bits.
+constexpr std::int64_t kMaxDimension = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxValues = std::int64_t{1} << 40;
+
+std::string Text(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
+
+template <typename... Parts>
+absl::Status Invalid(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+absl::Status CheckShape(const Shape& shape, const char* what) {
+  std::int64_t values = 1;
+  if (shape.empty() || shape.size() > 7) return Invalid(what, " ", Text(shape), " must have 1 to 7 dimensions");
+  for (const std::int64_t dim : shape) {
+    if (dim < 1 || dim > kMaxDimension) return Invalid(what, " ", Text(shape), " has an impossible dimension");
+    values *= dim;
+    if (values > kMaxValues) return Invalid(what, " ", Text(shape), " is too large");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCount(std::int64_t count, const char* what) {
+  if (count < 1 || count > kMaxDimension) return Invalid(what, " is ", count, ", must be from 1 to ", kMaxDimension);
+  return absl::OkStatus();
+}
+
+absl::Status CheckGroups(int groups, int channels, const char* what) {
+  if (groups < 1 || channels % groups != 0) return Invalid(what, ": ", groups, " groups do not divide ", channels, " channels");
+  return absl::OkStatus();
+}
+
+// [C, H, W] by a convolution with padding kernel / 2.
+Shape Convolved(const Shape& input, int out_channels, int kernel, int stride) {
+  const auto size = [&](std::int64_t in) { return (in + 2 * (kernel / 2) - kernel) / stride + 1; };
+  return {out_channels, size(input[1]), size(input[2])};
+}
+
+absl::Status CheckImage(const Shape& input, int channels) {
+  if (input.size() != 3 || input[0] != channels) {
+    return Invalid("takes [", channels, ", height, width], its input shape is ", Text(input));
+  }
+  return absl::OkStatus();
+}
+
+// The output shape that a layer kind gives.
+struct OutputShape {
+  const Shape& input;
+
+  absl::StatusOr<Shape> operator()(const ConvStem& stem) const {
+    RESBM_RETURN_IF_ERROR(CheckCount(stem.in_channels, "in_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(stem.out_channels, "out_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(stem.stride, "stride"));
+    if (stem.kernel < 1 || stem.kernel % 2 == 0 || stem.kernel > 1023) {
+      return Invalid("kernel ", stem.kernel, " must be odd and from 1 to 1023");
+    }
+    RESBM_RETURN_IF_ERROR(CheckGroups(stem.norm_groups, stem.out_channels, "norm_groups"));
+    RESBM_RETURN_IF_ERROR(CheckImage(input, stem.in_channels));
+    return Convolved(input, stem.out_channels, stem.kernel, stem.stride);
+  }
+  absl::StatusOr<Shape> operator()(const ResidualBlock& block) const {
+    RESBM_RETURN_IF_ERROR(CheckCount(block.in_channels, "in_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(block.out_channels, "out_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(block.stride, "stride"));
+    RESBM_RETURN_IF_ERROR(CheckGroups(block.norm_groups, block.out_channels, "norm_groups"));
+    if (block.bottleneck) {
+      if (block.out_channels % 4 != 0) return Invalid("a bottleneck needs a multiple of 4 channels, not ", block.out_channels);
+      RESBM_RETURN_IF_ERROR(CheckGroups(block.inner_norm_groups, block.out_channels / 4, "inner_norm_groups"));
+    }
+    RESBM_RETURN_IF_ERROR(CheckImage(input, block.in_channels));
+    return Convolved(input, block.out_channels, 3, block.stride);
+  }
+  absl::StatusOr<Shape> operator()(const GlobalPool&) const {
+    if (input.size() != 3) return Invalid("takes [channels, height, width], its input shape is ", Text(input));
+    return Shape{input[0]};
+  }
+  absl::StatusOr<Shape> operator()(const Flatten&) const {
+    std::int64_t values = 1;
+    for (const std::int64_t dim : input) values *= dim;
+    return Shape{values};
+  }
+  absl::StatusOr<Shape> operator()(const Linear& linear) const {
+    RESBM_RETURN_IF_ERROR(CheckCount(linear.in_features, "in_features"));
+    RESBM_RETURN_IF_ERROR(CheckCount(linear.out_features, "out_features"));
+    if (input != Shape{linear.in_features}) {
+      return Invalid("takes [", linear.in_features, "], its input shape is ", Text(input));
+    }
+    return Shape{linear.out_features};
+  }
+};
+
+absl::Status CheckLayer(const LayerSpec& layer) {
+  if (layer.name.empty()) return Invalid("has no name");
+  RESBM_RETURN_IF_ERROR(CheckShape(layer.input_shape, "input shape"));
+  RESBM_ASSIGN_OR_RETURN(const Shape output, std::visit(OutputShape{layer.input_shape}, layer.kind));
+  if (output != layer.output_shape) {
+    return Invalid("gives ", Text(output), " from ", Text(layer.input_shape), ", the spec says ", Text(layer.output_shape));
+  }
+  return CheckShape(layer.output_shape, "output shape");
+}
+
+bool IsFloatCodec(WireCodec codec) {
+  return codec == WireCodec::kFp32 || codec == WireCodec::kBf16 || codec == WireCodec::kFp16;
+}
+
+absl::Status CheckBoundary(const BoundarySpec& boundary) {
+  RESBM_RETURN_IF_ERROR(CheckShape(boundary.input_shape, "input shape"));
+  RESBM_RETURN_IF_ERROR(CheckShape(boundary.wire_shape, "wire shape"));
+  RESBM_RETURN_IF_ERROR(CheckShape(boundary.output_shape, "output shape"));
+  if (!IsFloatCodec(boundary.activation_codec) || !IsFloatCodec(boundary.gradient_codec)) {
+    return Invalid("codecs ", static_cast<int>(boundary.activation_codec), " and ",
+                   static_cast<int>(boundary.gradient_codec), ", must be fp32, bf16 or fp16");
+  }
+  Shape wire = boundary.input_shape;
+  Shape output = boundary.input_shape;
+  if (boundary.kind == BoundaryKind::kResbm) {
+    RESBM_RETURN_IF_ERROR(CheckCount(boundary.in_channels, "in_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(boundary.out_channels, "out_channels"));
+    RESBM_RETURN_IF_ERROR(CheckCount(boundary.crossing_channels, "crossing_channels"));
+    if (boundary.norm_groups != 0) {
+      RESBM_RETURN_IF_ERROR(CheckGroups(boundary.norm_groups, boundary.crossing_channels, "norm_groups"));
+    }
+    RESBM_RETURN_IF_ERROR(CheckImage(boundary.input_shape, boundary.in_channels));
+    wire[0] = boundary.crossing_channels;
+    output[0] = boundary.out_channels;
+  }
+  if (boundary.wire_shape != wire || boundary.output_shape != output) {
+    return Invalid("from ", Text(boundary.input_shape), " ", Text(wire), " crosses and ", Text(output),
+                   " leaves, the spec says ", Text(boundary.wire_shape), " and ", Text(boundary.output_shape));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSame(const std::string& where, const Shape& left, const Shape& right) {
+  if (left == right) return absl::OkStatus();
+  return Invalid(where, ": takes ", Text(right), ", before it comes ", Text(left));
+}
+
+// Layers and boundaries alternate as StageSpec says, each taking the shape that the one before it gives.
+absl::Status CheckChain(const StageSpec& spec) {
+  std::size_t next = 0;  // boundary
+  const auto boundary_after = [&](int layer) {
+    return next < spec.boundaries.size() && spec.boundaries[next].after_layer == layer ? &spec.boundaries[next] : nullptr;
+  };
+  Shape shape = spec.input_shape;
+  if (!spec.is_first()) {
+    const BoundarySpec* boundary = boundary_after(spec.layers.front().index - 1);
+    if (boundary == nullptr) return Invalid("no boundary before its first layer \"", spec.layers.front().name, "\"");
+    shape = boundary->output_shape;
+    ++next;
+  }
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    const LayerSpec& layer = spec.layers[i];
+    if (layer.index != spec.layers.front().index + static_cast<int>(i)) {
+      return Invalid("layer \"", layer.name, "\" has index ", layer.index, ", ", spec.layers.front().index + i, " is due");
+    }
+    RESBM_RETURN_IF_ERROR(CheckSame(absl::StrCat("layer \"", layer.name, "\""), shape, layer.input_shape));
+    shape = layer.output_shape;
+    const bool last = i + 1 == spec.layers.size();
+    const BoundarySpec* boundary = boundary_after(layer.index);
+    if (boundary == nullptr) {
+      if (last && !spec.is_last()) return Invalid("no boundary after its last layer \"", layer.name, "\"");
+      continue;
+    }
+    if (last && spec.is_last()) return Invalid("a boundary after the model's last layer \"", layer.name, "\"");
+    const std::string where = absl::StrCat("boundary \"", boundary->cut_point, "\"");
+    if (boundary->cut_point != layer.name) return Invalid(where, " stands after layer \"", layer.name, "\"");
+    RESBM_RETURN_IF_ERROR(CheckSame(where, shape, boundary->input_shape));
+    shape = boundary->output_shape;
+    ++next;
+  }
+  if (next != spec.boundaries.size()) {
+    return Invalid("boundary \"", spec.boundaries[next].cut_point, "\" after layer ", spec.boundaries[next].after_layer,
+                   " does not belong to this stage, or stands out of order");
+  }
+  if (spec.is_last() && shape.size() != 1) return Invalid("the last layer must give [classes], it gives ", Text(shape));
+  return absl::OkStatus();
+}
+
+absl::Status CheckInput(const StageSpec& spec) {
+  RESBM_RETURN_IF_ERROR(CheckShape(spec.input_shape, "input shape"));
+  const auto channels = static_cast<std::size_t>(spec.input_shape[0]);
+  if (spec.input_shape.size() != 3 || spec.input_mean.size() != channels || spec.input_std.size() != channels) {
+    return Invalid("input ", Text(spec.input_shape), " has ", spec.input_mean.size(), " means and ",
+                   spec.input_std.size(), " standard deviations, needs one of each per channel");
+  }
+  for (std::size_t i = 0; i < channels; ++i) {
+    if (!std::isfinite(spec.input_mean[i]) || !(spec.input_std[i] > 0) || !std::isfinite(spec.input_std[i])) {
+      return Invalid("input mean ", spec.input_mean[i], " or standard deviation ", spec.input_std[i], " of channel ", i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptimizer(const std::variant<SgdOptions, AdamWOptions>& optimizer) {
+  const auto at_least_0 = [](double value) { return std::isfinite(value) && value >= 0; };
+  const auto fraction = [](double value) { return value >= 0 && value < 1; };
+  if (const auto* sgd = std::get_if<SgdOptions>(&optimizer)) {
+    if (!at_least_0(sgd->momentum) || !at_least_0(sgd->weight_decay) || !std::isfinite(sgd->dampening)) {
+      return Invalid("sgd: momentum ", sgd->momentum, ", weight_decay ", sgd->weight_decay, ", dampening ", sgd->dampening);
+    }
+    if (sgd->nesterov && (sgd->momentum == 0 || sgd->dampening != 0)) {
+      return Invalid("sgd: nesterov needs a momentum and no dampening");
+    }
+    return absl::OkStatus();
+  }
+  const auto& adamw = std::get<AdamWOptions>(optimizer);
+  if (!fraction(adamw.beta1) || !fraction(adamw.beta2) || !at_least_0(adamw.epsilon) || !at_least_0(adamw.weight_decay)) {
+    return Invalid("adamw: beta1 ", adamw.beta1, ", beta2 ", adamw.beta2, ", epsilon ", adamw.epsilon,
+                   ", weight_decay ", adamw.weight_decay);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAll(const StageSpec& spec) {
+  if (spec.stage < 0 || spec.stage >= spec.stages) return Invalid("is not one of ", spec.stages, " stages");
+  if (spec.layers.empty()) return Invalid("has no layers");
+  for (const LayerSpec& layer : spec.layers) {
+    RESBM_RETURN_IF_ERROR(Annotate(CheckLayer(layer), absl::StrCat("layer \"", layer.name, "\"")));
+  }
+  for (const BoundarySpec& boundary : spec.boundaries) {
+    RESBM_RETURN_IF_ERROR(Annotate(CheckBoundary(boundary), absl::StrCat("boundary \"", boundary.cut_point, "\"")));
+  }
+  if (spec.is_first()) RESBM_RETURN_IF_ERROR(CheckInput(spec));
+  RESBM_RETURN_IF_ERROR(CheckChain(spec));
+  return CheckOptimizer(spec.optimizer);
+}
+
+}  // namespace
+
+absl::Status Validate(const StageSpec& spec) { return Annotate(CheckAll(spec), absl::StrCat("stage ", spec.stage)); }
+
+}  // namespace resbm::model
