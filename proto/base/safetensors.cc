@@ -217,7 +217,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> ParseSafetensors(std::string_view bytes) {
-  if (bytes.size() < kLengthBytes) return Bad(absl::StrCat("only ", bytes.size(), " bytes, too short for a header length"));
+  if (bytes.size() < kLengthBytes) return Bad(absl::StrCat(bytes.size(), " bytes are too few for a header length"));
   std::uint64_t header_bytes = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {
     header_bytes |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);

@@ -64,7 +64,7 @@ TEST(Safetensors, AFileThatPythonWroteIsRead) {
   // safetensors.numpy.save({"b": np.array([1.5, -2], np.float32), "a": np.array([[7]], np.int64)}, {"format": "np"})
   const std::string bytes = FileOf(
       R"({"__metadata__":{"format":"np"},"a":{"dtype":"I64","shape":[1,1],"data_offsets":[0,8]},)"
-      R"("b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}      )",
+      R"("b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}   )",
       std::string("\7\0\0\0\0\0\0\0\0\0\xc0\x3f\0\0\0\xc0", 16));
   const auto parsed = ParseSafetensors(bytes);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -83,7 +83,8 @@ TEST(Safetensors, AFileThatPythonWroteIsRead) {
 
 TEST(Safetensors, TensorsComeInTheOrderOfTheirData) {
   const auto parsed = ParseSafetensors(FileOf(
-      R"({"late":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"early":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
+      R"({"late":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},)"
+      R"("early":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
       "abc"));
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->tensors[0].name, "early");
@@ -217,7 +218,8 @@ TEST(Safetensors, MutatedFilesGiveAFileOrInvalidArgument) {
     ++accepted;
     // What is accepted lies within the bytes and survives a round trip.
     for (const SafetensorsEntry& tensor : parsed->tensors) {
-      ASSERT_TRUE(tensor.data.data() >= bytes.data() && tensor.data.data() + tensor.data.size() <= bytes.data() + bytes.size());
+      ASSERT_GE(tensor.data.data(), bytes.data());
+      ASSERT_LE(tensor.data.data() + tensor.data.size(), bytes.data() + bytes.size());
     }
     const auto again = SerializeSafetensors(*parsed);
     ASSERT_TRUE(again.ok()) << again.status();
