@@ -11,9 +11,7 @@
 
 #include "absl/status/status.h"
 #include "coordinator/data/batch_source.h"
-#include "coordinator/run/run_driver.h"
-#include "proto/wire/grpc_link.h"
-#include "proto/wire/link_endpoint.h"
+#include "proto/resbm/v1/link.pb.h"
 
 namespace resbm::coordinator {
 
@@ -27,17 +25,19 @@ class Feed {
     std::string first_address;
     std::string last_address;
     std::shared_ptr<grpc::ChannelCredentials> credentials;
-    // A link failed for good; any thread.
+    // A link has failed for good; any thread.
     std::function<void(absl::Status)> on_error;
   };
 
-  // `train` and `test` outlive the feed; test may be null where nothing is evaluated.
-  Feed(Options options, const BatchSource* train, const BatchSource* test);
+  // `source` outlives the feed.
+  Feed(Options options, const BatchSource* source);
   ~Feed();  // Close
 
+  // Dials both links. Once.
   void Open(const v1::Fence& fence);
   void SendStep(std::int64_t step);
   void SendEvaluation(std::uint64_t evaluation);
+  // Until then the tensors are kept, should a link break.
   void ReleaseStep(std::int64_t step);
   void ReleaseEvaluation();
   void Close();
@@ -45,11 +45,8 @@ class Feed {
  private:
   class Line;
 
-  void Send(const BatchSource& source, const StepBatch& batch, const v1::TensorHeader& work);
-
   const Options options_;
-  const BatchSource* const train_;
-  const BatchSource* const test_;
+  const BatchSource* const source_;
   std::unique_ptr<Line> inputs_;
   std::unique_ptr<Line> targets_;
 };

@@ -1,0 +1,142 @@
+#include "coordinator/run/run_setup.h"
+
+#include <random>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
+#include "coordinator/plan/learning_rate.h"
+#include "coordinator/plan/schedule.h"
+#include "coordinator/plan/simulate.h"
+#include "coordinator/run/programs.h"
+#include "proto/base/status.h"
+
+namespace resbm::coordinator {
+namespace {
+
+double BaseLearningRate(const v1::Optimizer& optimizer) {
+  return optimizer.has_adamw() ? optimizer.adamw().learning_rate() : optimizer.sgd().learning_rate();
+}
+
+absl::Status CheckDataFitsModel(const Dataset& data, const ModelPlan& model) {
+  const v1::LayerSpec& first = model.layers.front();
+  const v1::LayerSpec& last = model.layers.back();
+  const ImageSize& image = data.image_size();
+  if (first.input_shape_size() != 3 || first.input_shape(0) != image.channels ||
+      first.input_shape(1) != image.height || first.input_shape(2) != image.width) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the data holds images of %d x %d x %d (channels, height, width), which is not the model's input{}; set "
+        "input { channels: %d height: %d width: %d }",
+        image.channels, image.height, image.width, image.channels, image.height, image.width));
+  }
+  if (last.output_shape(0) != data.classes()) {
+    return absl::InvalidArgumentError(absl::StrFormat("the data has %d classes, the model %d; set classes: %d",
+                                                      data.classes(), last.output_shape(0), data.classes()));
+  }
+  return absl::OkStatus();
+}
+
+std::int64_t TotalSteps(const v1::Run& run, const BatchSource& batches) {
+  return run.steps() > 0 ? run.steps() : run.epochs() * batches.steps_per_epoch();
+}
+
+RunPlan::Timeouts ToTimeouts(const v1::Timeouts& t) {
+  RunPlan::Timeouts out;
+  out.attach = absl::Seconds(t.attach_seconds());
+  out.load = absl::Seconds(t.load_seconds());
+  out.stall = absl::Seconds(t.stall_seconds());
+  out.step = absl::Seconds(t.step_seconds());
+  out.lease = absl::Seconds(t.lease_seconds());
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optional<int> stages, std::string job_id) {
+  RunSetup setup;
+  setup.job = job;
+  RESBM_ASSIGN_OR_RETURN(setup.model, ExpandModel(job));
+  RESBM_ASSIGN_OR_RETURN(setup.partition, PlanPartition(job, setup.model, stages));
+  const int count = setup.stages();
+  const bool train = kind == RunKind::kTrain;
+  const bool evaluate = !train || job.run().evaluate();
+
+  if (train) {
+    RESBM_ASSIGN_OR_RETURN(Dataset data, LoadDataset(job.data(), Split::kTrain));
+    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(data, setup.model));
+    setup.train = std::make_shared<const Dataset>(std::move(data));
+  }
+  if (evaluate) {
+    RESBM_ASSIGN_OR_RETURN(Dataset data, LoadDataset(job.data(), Split::kTest));
+    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(data, setup.model));
+    setup.test = std::make_shared<const Dataset>(std::move(data));
+  }
+  BatchSource::Options batches;
+  batches.seed = job.seed();
+  batches.samples = job.batch().samples();
+  batches.micro_batches = job.batch().micro_batches();
+  batches.augment = job.data().augment();
+  batches.evaluation_micro_batch = job.run().evaluation_micro_batch();
+  setup.batches = std::make_shared<const BatchSource>(batches, setup.train, setup.test);
+
+  const std::vector<int> asked(job.schedule().windows().begin(), job.schedule().windows().end());
+  const v1::Schedule::Kind schedule = job.schedule().kind();
+  RESBM_ASSIGN_OR_RETURN(setup.windows, ResolveWindows(schedule, count, job.batch().micro_batches(), asked));
+  RESBM_RETURN_IF_ERROR(CheckPrograms(TrainingPrograms(job.batch().micro_batches(), setup.windows)));
+
+  RunPlan& plan = setup.plan;
+  plan.job_id = std::move(job_id);
+  plan.seed = job.seed();
+  plan.origin = absl::StrFormat("%s seed %d", job.DebugString(), job.seed());
+  for (int s = 0; s < count; ++s) {
+    plan.stages.push_back(MakeStageSpec(job, setup.model, setup.partition, s, setup.windows));
+  }
+  const std::shared_ptr<const BatchSource> source = setup.batches;
+  if (train) {
+    plan.total_steps = TotalSteps(job.run(), *source);
+    plan.step_shape = [source](std::int64_t step) {
+      StepBatch batch = source->Plan(step);
+      return StepShape{batch.epoch, std::move(batch.micro_batch_sizes)};
+    };
+    const double base = BaseLearningRate(job.optimizer());
+    plan.learning_rate = [base, schedule = job.optimizer().schedule(), total = plan.total_steps](std::int64_t step) {
+      return base * LearningRateFactor(schedule, step, total);
+    };
+    plan.clip_norm = job.optimizer().clip_norm();
+    plan.train_programs = [windows = setup.windows](std::uint32_t micro_batches) {
+      return TrainingProgramMessages(static_cast<int>(micro_batches), windows);
+    };
+  }
+  if (evaluate) {
+    plan.evaluation_micro_batches = source->evaluation_sizes();
+    plan.evaluation_programs = [count](std::uint32_t micro_batches) {
+      return EvaluationProgramMessages(count, static_cast<int>(micro_batches));
+    };
+  }
+  plan.timeouts = ToTimeouts(job.timeouts());
+  return setup;
+}
+
+void ConnectStages(absl::Span<const std::string> addresses, const std::string& link_key,
+                   std::vector<v1::StageSpec>* stages) {
+  for (std::size_t s = 0; s < stages->size(); ++s) {
+    v1::StageSpec& stage = (*stages)[s];
+    stage.set_link_key(link_key);
+    stage.mutable_up()->clear_address();
+    stage.mutable_down()->clear_address();
+    if (s + 1 < stages->size()) stage.mutable_down()->set_address(addresses[s + 1]);
+  }
+}
+
+std::string RandomKey() {
+  std::random_device device;
+  std::string key;
+  while (key.size() < 16) key.push_back(static_cast<char>(device() & 0xff));
+  return key;
+}
+
+std::string NewJobId(const std::string& name) {
+  const std::string key = RandomKey();
+  return absl::StrFormat("%s-%s", name, absl::BytesToHexString(key.substr(0, 8)));
+}
+
+}  // namespace resbm::coordinator
