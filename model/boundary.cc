@@ -36,9 +36,9 @@ class ResbmDecoder : public BoundaryHalf {
     const int low = spec.crossing_channels;
     const int out = spec.out_channels;
     norm1_ = GroupNormalisation(parameters, "norm1", spec.norm_groups, low);
-    low_dim_conv1_ = Convolution(
-        parameters, "low_dim_conv1",
-        {.in_channels = low, .out_channels = low, .kernel = 3, .bias = true, .gain = kActivationGain});
+    low_dim_conv1_ =
+        Convolution(parameters, "low_dim_conv1",
+                    {.in_channels = low, .out_channels = low, .kernel = 3, .bias = true, .gain = kActivationGain});
     norm2_ = GroupNormalisation(parameters, "norm2", spec.norm_groups, low);
     low_dim_conv2_ =
         Convolution(parameters, "low_dim_conv2",

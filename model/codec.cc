@@ -115,8 +115,7 @@ EncodedTensor Encode(const at::Tensor& tensor, WireCodec codec) {
       encoded.scale_exponent = ScaleExponentFor(extent.absmax);
       encoded.payload = PayloadOf(ScaledToHalf(source, encoded.scale_exponent));
       break;
-    case WireCodec::kRaw:
-      break;
+    case WireCodec::kRaw: break;
   }
   return encoded;
 }

@@ -46,7 +46,8 @@ absl::StatusOr<std::string> ResolveDeviceName(std::string_view device) {
 #if RESBM_CUDA
   if (const int devices = CudaDevices(); index >= devices) {
     return absl::FailedPreconditionError(absl::StrCat("device \"", View(device), "\" is not there: this machine has ",
-                                                      devices, " CUDA devices; see nvidia-smi and CUDA_VISIBLE_DEVICES"));
+                                                      devices,
+                                                      " CUDA devices; see nvidia-smi and CUDA_VISIBLE_DEVICES"));
   }
   return absl::StrCat("cuda:", index);
 #else

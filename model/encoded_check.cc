@@ -87,8 +87,8 @@ absl::Status CheckExpected(const EncodedTensor& encoded, absl::string_view what,
   const std::string prefix(what);
   if (encoded.codec != codec || encoded.dtype != dtype) {
     return absl::InvalidArgumentError(absl::StrCat(prefix, ": expected ", NameOf(dtype), " by codec ", NameOf(codec),
-                                                   ", got ", NameOf(encoded.dtype), " by codec ",
-                                                   NameOf(encoded.codec), "; do both stages have the same job?"));
+                                                   ", got ", NameOf(encoded.dtype), " by codec ", NameOf(encoded.codec),
+                                                   "; do both stages have the same job?"));
   }
   const bool rank_fits = encoded.dims.size() == shape.size() + 1;
   const bool samples_fit =

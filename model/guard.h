@@ -15,9 +15,9 @@
 namespace resbm::model {
 
 inline absl::Status OutOfMemory(absl::string_view where, absl::string_view text) {
-  return absl::ResourceExhaustedError(absl::StrCat(
-      where, ": out of memory (", text,
-      "); use fewer samples per micro-batch, a smaller window, or give this stage fewer layers"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(where, ": out of memory (", text,
+                   "); use fewer samples per micro-batch, a smaller window, or give this stage fewer layers"));
 }
 
 // What `function` returns, a Status or StatusOr. RESOURCE_EXHAUSTED: it threw for lack of memory.

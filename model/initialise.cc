@@ -19,14 +19,9 @@ void Initialise(std::uint64_t job_seed, const Parameter& parameter) {
   c10::NoGradGuard no_grad;
   at::Tensor tensor = parameter.tensor;
   switch (parameter.start.kind) {
-    case Start::Kind::kZero:
-      tensor.zero_();
-      return;
-    case Start::Kind::kOne:
-      tensor.fill_(1);
-      return;
-    case Start::Kind::kKaiming:
-      break;
+    case Start::Kind::kZero: tensor.zero_(); return;
+    case Start::Kind::kOne: tensor.fill_(1); return;
+    case Start::Kind::kKaiming: break;
   }
   double fan_out = static_cast<double>(tensor.size(0));
   for (std::int64_t i = 2; i < tensor.dim(); ++i) fan_out *= static_cast<double>(tensor.size(i));

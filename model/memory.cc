@@ -43,8 +43,8 @@ class CountingAllocator final : public c10::Allocator {
     void* block = nullptr;
     try {
       TORCH_CHECK_WITH(OutOfMemoryError,
-                       size < std::numeric_limits<std::size_t>::max() / 2 && (bound == 0 || held <= bound),
-                       size, " bytes more would make ", held, ", the memory limit is ", bound);
+                       size < std::numeric_limits<std::size_t>::max() / 2 && (bound == 0 || held <= bound), size,
+                       " bytes more would make ", held, ", the memory limit is ", bound);
       block = c10::alloc_cpu(size + kPrefix);
     } catch (...) {
       live.fetch_sub(size, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SGD and AdamW exactly as torch.optim computes them, with everything allocated beforehand: a step allocates
-// nothing on the CPU, so it cannot run out of memory after the stage has promised to apply it.
+// no tensors, so it does not run out of memory after the stage has promised to apply it.
 #ifndef RESBM_MODEL_OPTIMIZER_H_
 #define RESBM_MODEL_OPTIMIZER_H_
 

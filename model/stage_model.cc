@@ -57,8 +57,8 @@ class TorchStageModel : public StageModel {
         list_(device, options.channels_last),
         segments_(MakeSegments(spec_, list_)) {
     for (const Parameter& parameter : list_.all()) {
-      infos_.push_back({parameter.name, parameter.tensor.sizes().vec(),
-                        static_cast<std::uint64_t>(parameter.tensor.numel())});
+      infos_.push_back(
+          {parameter.name, parameter.tensor.sizes().vec(), static_cast<std::uint64_t>(parameter.tensor.numel())});
       weights_.push_back(parameter.tensor);
     }
     if (spec_.is_first()) {
@@ -90,7 +90,8 @@ class TorchStageModel : public StageModel {
                                         const EncodedTensor* target) override {
     return Enter("Forward", [&]() -> absl::StatusOr<ForwardResult> {
       if (graphs_.count(micro_batch) > 0) {
-        return absl::InvalidArgumentError(absl::StrCat(where_, ": micro-batch ", micro_batch, " was forwarded already"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(where_, ": micro-batch ", micro_batch, " was forwarded already"));
       }
       at::AutoGradMode gradients(true);
       MicroBatch graph;
@@ -112,8 +113,8 @@ class TorchStageModel : public StageModel {
       RESBM_RETURN_IF_ERROR(CheckReady());
       const auto found = graphs_.find(micro_batch);
       if (found == graphs_.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(where_, ": micro-batch ", micro_batch, " has no graph: not forwarded, or taken backward already"));
+        return absl::InvalidArgumentError(absl::StrCat(where_, ": micro-batch ", micro_batch,
+                                                       " has no graph: not forwarded, or taken backward already"));
       }
       RESBM_RETURN_IF_ERROR(CheckGradient(gradient, found->second.samples));
       MicroBatch graph = std::move(found->second);
@@ -134,9 +135,9 @@ class TorchStageModel : public StageModel {
     return Enter("ApplyStep", [&]() -> absl::Status {
       RESBM_RETURN_IF_ERROR(CheckReady());
       if (!graphs_.empty()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat(where_, ": ", graphs_.size(), " micro-batches were not taken backward yet, the first is ",
-                         graphs_.begin()->first));
+        return absl::FailedPreconditionError(absl::StrCat(where_, ": ", graphs_.size(),
+                                                          " micro-batches were not taken backward yet, the first is ",
+                                                          graphs_.begin()->first));
       }
       if (!std::isfinite(gradient_scale) || !std::isfinite(learning_rate)) {
         return absl::InvalidArgumentError(absl::StrCat(where_, ": gradient scale ", gradient_scale, ", learning rate ",

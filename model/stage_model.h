@@ -88,7 +88,8 @@ class StageModel {
   // INVALID_ARGUMENT: dims, dtype or codec other than the spec's; a micro-batch twice.
   // FAILED_PRECONDITION: no weights yet. RESOURCE_EXHAUSTED: out of memory (the message says what to change).
   // INTERNAL: LibTorch threw. After an error the micro-batch is as if it had never been given.
-  virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input, const EncodedTensor* target) = 0;
+  virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input,
+                                                const EncodedTensor* target) = 0;
   // Gradient of the loss *sum*. `gradient` is null on the last stage. Adds to the step's gradients.
   // The same errors; INVALID_ARGUMENT also: this micro-batch was not forwarded. After any other error the
   // gradients are half added: DropStep.

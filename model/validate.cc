@@ -44,7 +44,8 @@ absl::Status CheckCount(std::int64_t count, const char* what) {
 }
 
 absl::Status CheckGroups(int groups, int channels, const char* what) {
-  if (groups < 1 || channels % groups != 0) return Invalid(what, ": ", groups, " groups do not divide ", channels, " channels");
+  if (groups < 1 || channels % groups != 0)
+    return Invalid(what, ": ", groups, " groups do not divide ", channels, " channels");
   return absl::OkStatus();
 }
 
@@ -82,7 +83,8 @@ struct OutputShape {
     RESBM_RETURN_IF_ERROR(CheckCount(block.stride, "stride"));
     RESBM_RETURN_IF_ERROR(CheckGroups(block.norm_groups, block.out_channels, "norm_groups"));
     if (block.bottleneck) {
-      if (block.out_channels % 4 != 0) return Invalid("a bottleneck needs a multiple of 4 channels, not ", block.out_channels);
+      if (block.out_channels % 4 != 0)
+        return Invalid("a bottleneck needs a multiple of 4 channels, not ", block.out_channels);
       RESBM_RETURN_IF_ERROR(CheckGroups(block.inner_norm_groups, block.out_channels / 4, "inner_norm_groups"));
     }
     RESBM_RETURN_IF_ERROR(CheckImage(input, block.in_channels));
@@ -112,7 +114,8 @@ absl::Status CheckLayer(const LayerSpec& layer) {
   RESBM_RETURN_IF_ERROR(CheckShape(layer.input_shape, "input shape"));
   RESBM_ASSIGN_OR_RETURN(const Shape output, std::visit(OutputShape{layer.input_shape}, layer.kind));
   if (output != layer.output_shape) {
-    return Invalid("gives ", Text(output), " from ", Text(layer.input_shape), ", the spec says ", Text(layer.output_shape));
+    return Invalid("gives ", Text(output), " from ", Text(layer.input_shape), ", the spec says ",
+                   Text(layer.output_shape));
   }
   return CheckShape(layer.output_shape, "output shape");
 }
@@ -158,7 +161,8 @@ absl::Status CheckSame(const std::string& where, const Shape& left, const Shape&
 absl::Status CheckChain(const StageSpec& spec) {
   std::size_t next = 0;  // boundary
   const auto boundary_after = [&](int layer) {
-    return next < spec.boundaries.size() && spec.boundaries[next].after_layer == layer ? &spec.boundaries[next] : nullptr;
+    return next < spec.boundaries.size() && spec.boundaries[next].after_layer == layer ? &spec.boundaries[next]
+                                                                                       : nullptr;
   };
   Shape shape = spec.input_shape;
   if (!spec.is_first()) {
@@ -170,7 +174,8 @@ absl::Status CheckChain(const StageSpec& spec) {
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerSpec& layer = spec.layers[i];
     if (layer.index != spec.layers.front().index + static_cast<int>(i)) {
-      return Invalid("layer \"", layer.name, "\" has index ", layer.index, ", ", spec.layers.front().index + i, " is due");
+      return Invalid("layer \"", layer.name, "\" has index ", layer.index, ", ", spec.layers.front().index + i,
+                     " is due");
     }
     RESBM_RETURN_IF_ERROR(CheckSame(absl::StrCat("layer \"", layer.name, "\""), shape, layer.input_shape));
     shape = layer.output_shape;
@@ -204,7 +209,8 @@ absl::Status CheckInput(const StageSpec& spec) {
   }
   for (std::size_t i = 0; i < channels; ++i) {
     if (!std::isfinite(spec.input_mean[i]) || !(spec.input_std[i] > 0) || !std::isfinite(spec.input_std[i])) {
-      return Invalid("input mean ", spec.input_mean[i], " or standard deviation ", spec.input_std[i], " of channel ", i);
+      return Invalid("input mean ", spec.input_mean[i], " or standard deviation ", spec.input_std[i], " of channel ",
+                     i);
     }
   }
   return absl::OkStatus();
@@ -215,7 +221,8 @@ absl::Status CheckOptimizer(const std::variant<SgdOptions, AdamWOptions>& optimi
   const auto fraction = [](double value) { return value >= 0 && value < 1; };
   if (const auto* sgd = std::get_if<SgdOptions>(&optimizer)) {
     if (!at_least_0(sgd->momentum) || !at_least_0(sgd->weight_decay) || !std::isfinite(sgd->dampening)) {
-      return Invalid("sgd: momentum ", sgd->momentum, ", weight_decay ", sgd->weight_decay, ", dampening ", sgd->dampening);
+      return Invalid("sgd: momentum ", sgd->momentum, ", weight_decay ", sgd->weight_decay, ", dampening ",
+                     sgd->dampening);
     }
     if (sgd->nesterov && (sgd->momentum == 0 || sgd->dampening != 0)) {
       return Invalid("sgd: nesterov needs a momentum and no dampening");
@@ -223,7 +230,8 @@ absl::Status CheckOptimizer(const std::variant<SgdOptions, AdamWOptions>& optimi
     return absl::OkStatus();
   }
   const auto& adamw = std::get<AdamWOptions>(optimizer);
-  if (!fraction(adamw.beta1) || !fraction(adamw.beta2) || !at_least_0(adamw.epsilon) || !at_least_0(adamw.weight_decay)) {
+  if (!fraction(adamw.beta1) || !fraction(adamw.beta2) || !at_least_0(adamw.epsilon) ||
+      !at_least_0(adamw.weight_decay)) {
     return Invalid("adamw: beta1 ", adamw.beta1, ", beta2 ", adamw.beta2, ", epsilon ", adamw.epsilon,
                    ", weight_decay ", adamw.weight_decay);
   }

@@ -36,9 +36,9 @@ absl::Status LoadParameters(std::string_view safetensors, const std::vector<Para
     }
     const SafetensorsEntry& entry = *found->second;
     if (entry.dtype != "F32" || parameter.tensor.sizes() != at::IntArrayRef(entry.shape)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "weights \"", parameter.name, "\": expected F32 [", absl::StrJoin(parameter.tensor.sizes(), ", "), "], got ",
-          entry.dtype, " [", absl::StrJoin(entry.shape, ", "), "]"));
+      return absl::InvalidArgumentError(absl::StrCat("weights \"", parameter.name, "\": expected F32 [",
+                                                     absl::StrJoin(parameter.tensor.sizes(), ", "), "], got ",
+                                                     entry.dtype, " [", absl::StrJoin(entry.shape, ", "), "]"));
     }
   }
   c10::NoGradGuard no_grad;
