@@ -36,12 +36,13 @@ class OutgoingTensors {
   // The transport took what Next gave last.
   void Written();
 
-  // Forgets those that `wanted(header)` chooses among the tensors sent in full; one that is being sent
-  // again goes when that is done.
-  template <typename Wanted>
-  void Release(const Wanted& wanted) {
-    for (std::uint64_t i = 0; i < entries_.size() && first_ + i < written_; ++i) {
-      if (wanted(entries_[i].header)) entries_[i].released = true;
+  // Forgets those that `chosen(header)` says among the tensors given in full to some connection (the peer's
+  // answer may be here before the transport says that the write is over); one that is being sent again goes
+  // when that is done.
+  template <typename Chosen>
+  void Release(const Chosen& chosen) {
+    for (std::uint64_t i = 0; i < entries_.size() && first_ + i < reached_tensor_; ++i) {
+      if (chosen(entries_[i].header)) entries_[i].released = true;
     }
     Sweep();
   }
