@@ -116,6 +116,18 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
   return setup;
 }
 
+std::uint64_t StageParameters(const RunSetup& setup, int stage) {
+  const StageRange& range = setup.partition.stages[stage];
+  std::uint64_t parameters = 0;
+  for (int i = range.first_layer; i <= range.last_layer; ++i) parameters += setup.model.layers[i].parameters();
+  for (const v1::BoundarySpec& b : setup.model.boundaries) {
+    const int after = static_cast<int>(b.after_layer());
+    if (after >= range.first_layer && after <= range.last_layer) parameters += b.encoder_parameters();
+    if (after + 1 >= range.first_layer && after + 1 <= range.last_layer) parameters += b.decoder_parameters();
+  }
+  return parameters;
+}
+
 void ConnectStages(absl::Span<const std::string> addresses, const std::string& link_key,
                    std::vector<v1::StageSpec>* stages) {
   for (std::size_t s = 0; s < stages->size(); ++s) {

@@ -39,6 +39,9 @@ struct RunSetup {
 // data and model do not fit together or a program would hang.
 absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optional<int> stages, std::string job_id);
 
+// Trainable values of a stage: its layers, whole boundaries between them, and its halves of those at its ends.
+std::uint64_t StageParameters(const RunSetup& setup, int stage);
+
 // Fills in who is whose neighbour: stage k dials stage k+1. addresses[k] is where its neighbours reach stage k.
 void ConnectStages(absl::Span<const std::string> addresses, const std::string& link_key,
                    std::vector<v1::StageSpec>* stages);

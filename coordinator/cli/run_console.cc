@@ -1,0 +1,130 @@
+#include "coordinator/cli/run_console.h"
+
+#include <unistd.h>
+
+#include <iostream>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/report/table.h"
+#include "coordinator/report/terminal.h"
+#include "proto/base/clock.h"
+#include "proto/base/status.h"
+
+namespace resbm::coordinator {
+namespace {
+
+double WaitingShare(const StepReport& report) {
+  double waiting = 0, total = 0;
+  for (const v1::Computed& c : report.computed) {
+    waiting += c.times().waiting_up_seconds() + c.times().waiting_down_seconds();
+    total += c.times().total_seconds();
+  }
+  return total > 0 ? waiting / total : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunConsole>> RunConsole::Create(const RunSetup& setup, Fleet* fleet,
+                                                               const OutputOptions& output,
+                                                               const std::string& metrics_path) {
+  auto console = std::unique_ptr<RunConsole>(new RunConsole());
+  console->verbose_ = output.verbose;
+
+  RunStatistics::Options statistics;
+  statistics.name = setup.job.name();
+  for (int s = 0; s < setup.stages(); ++s) {
+    statistics.stages.push_back({fleet->description(s).device(), static_cast<std::int64_t>(StageParameters(setup, s))});
+  }
+  for (int cut : setup.partition.cuts) statistics.cuts.push_back(setup.model.boundaries[cut]);
+  statistics.windows = setup.windows;
+  statistics.steps_per_epoch = setup.batches->steps_per_epoch();
+  console->statistics_ = std::make_unique<RunStatistics>(std::move(statistics));
+
+  if (!metrics_path.empty()) {
+    RESBM_ASSIGN_OR_RETURN(console->metrics_, MetricsWriter::Open(metrics_path));
+  }
+  Progress::Options progress;
+  progress.terminal = DetectTerminal(STDERR_FILENO, output.no_color);
+  progress.quiet = output.quiet;
+  progress.total_steps = setup.plan.total_steps;
+  console->progress_ = std::make_unique<Progress>(progress, &Clock::Real(), [](absl::string_view text) {
+    std::cerr << text << std::flush;
+  });
+  return console;
+}
+
+absl::Status RunConsole::OnStep(const StepReport& report) {
+  const bool skipped = report.decision.decision == v1::Commit::SKIP;
+  const double seconds = absl::ToDoubleSeconds(report.duration);
+  const std::int64_t samples = report.shape.samples();
+  samples_ += samples;
+  if (metrics_ != nullptr) {
+    MetricsRow row;
+    row.step = report.step;
+    row.loss = report.decision.loss;
+    row.samples = samples;
+    row.step_seconds = seconds;
+    row.learning_rate = report.learning_rate;
+    row.skipped = skipped;
+    row.fence_epoch = report.fence.epoch();
+    row.fence_generation = report.fence.generation();
+    row.epoch = report.shape.epoch;
+    row.grad_norm = report.decision.gradient_norm;
+    row.non_finite = report.decision.reasons;
+    RESBM_RETURN_IF_ERROR(metrics_->Write(row));
+  }
+  StepStatistics step;
+  step.epoch = report.shape.epoch;
+  step.samples = samples;
+  step.micro_batches = static_cast<int>(report.shape.micro_batches.size());
+  step.seconds = seconds;
+  step.loss = report.decision.loss;
+  step.skipped = skipped;
+  step.computed = report.computed;
+  statistics_->AddStep(step);
+
+  if (skipped) {
+    progress_->Note(absl::StrFormat("step %d is skipped: %s", report.step, absl::StrJoin(report.decision.reasons, "; ")));
+  }
+  Progress::State state;
+  state.step = report.step;
+  state.epoch = report.shape.epoch;
+  state.loss = report.decision.loss;
+  state.samples = samples_;
+  state.waiting_share = WaitingShare(report);
+  progress_->Update(state);
+  return absl::OkStatus();
+}
+
+absl::Status RunConsole::OnEvaluation(const EvaluationReport& report) {
+  statistics_->AddEvaluation(report.loss, report.top1);
+  progress_->Note(absl::StrFormat("after step %d: test loss %.4f, top-1 %.2f %% (%d samples, %.1f s)", report.after_step,
+                                  report.loss, 100 * report.top1, report.samples,
+                                  absl::ToDoubleSeconds(report.duration)));
+  return absl::OkStatus();
+}
+
+void RunConsole::OnProgress(int stage, const v1::Progress& p) {
+  if (!verbose_ || !p.has_waiting_for() || p.waiting_for().seconds() < 5) return;
+  progress_->Note(absl::StrFormat("stage %d has waited %.0f s for micro-batch %d from %s%s", stage,
+                                  p.waiting_for().seconds(), p.waiting_for().micro_batch(),
+                                  p.waiting_for().direction() == v1::UP ? "above" : "below",
+                                  p.waiting_for().link_connected() ? "" : ", whose link is not connected"));
+}
+
+void RunConsole::Finish() {
+  progress_->Finish();
+  // Rows are the system's already; a full disk was said at the row.
+  if (metrics_ != nullptr) (void)metrics_->Sync();
+}
+
+void PrintSummary(const Summary& summary, const OutputOptions& output) {
+  if (output.json) {
+    std::cout << ToJson(summary) << std::flush;
+  } else {
+    std::cout << FormatTable(summary, DetectTerminal(STDOUT_FILENO, output.no_color)) << std::flush;
+  }
+}
+
+}  // namespace resbm::coordinator

@@ -1,0 +1,250 @@
+// `resbm train` and `resbm eval` as processes, over real gRPC on loopback.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/small_images.h"
+#include "tests/support/subprocess.h"
+
+namespace resbm {
+namespace {
+
+using nlohmann::json;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using testing::CountProcesses;
+using testing::Finished;
+using testing::NewFolder;
+using testing::ReadFileOrDie;
+using testing::RunProgram;
+using testing::SmallMnistJob;
+using testing::Subprocess;
+using testing::WaitUntil;
+using testing::WriteFileOrDie;
+using testing::WriteSmallMnist;
+
+// Uneven on purpose: 90 samples are two batches of 40 and one of 10, in 3 micro-batches each.
+constexpr char kBatches[] = R"pb(
+  batch { samples: 40 micro_batches: 3 }
+  optimizer { sgd { learning_rate: 0.05 momentum: 0.9 nesterov: true weight_decay: 0.0005 } clip_norm: 1 }
+  run { epochs: 2 evaluation_micro_batch: 7 }
+)pb";
+
+class Train : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { data_ = new std::string(WriteSmallMnist(90, 30)); }
+
+  void SetUp() override {
+    folder_ = NewFolder("train");
+    resbm_ = testing::RunfileFromEnvironment("RESBM");
+    // A name of our own, so that those left running can be counted.
+    stage_server_ = folder_ + "/stage_server";
+    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
+  }
+
+  std::string WriteJob(const std::string& more = kBatches) {
+    const std::string path = folder_ + "/job.textproto";
+    WriteFileOrDie(path, SmallMnistJob(*data_, more));
+    return path;
+  }
+
+  std::vector<std::string> Command(const std::string& run_dir, std::vector<std::string> more = {}) {
+    std::vector<std::string> argv = {resbm_, "train", "--job", folder_ + "/job.textproto", "--run-dir",
+                                     folder_ + "/" + run_dir};
+    if (std::find(more.begin(), more.end(), "--stages") == more.end()) {
+      more.insert(more.end(), {"--stage-server", stage_server_, "--device", "cpu"});
+    }
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  }
+
+  std::string File(const std::string& run_dir, const std::string& name) { return folder_ + "/" + run_dir + "/" + name; }
+  std::string Weights(const std::string& run_dir) { return ReadFileOrDie(File(run_dir, "model.safetensors")); }
+  json Summary(const std::string& run_dir) { return json::parse(ReadFileOrDie(File(run_dir, "summary.json"))); }
+  std::vector<json> Rows(const std::string& run_dir) {
+    std::vector<json> rows;
+    std::istringstream lines(ReadFileOrDie(File(run_dir, "metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
+    return rows;
+  }
+
+  std::unique_ptr<Subprocess> StartStage(std::string* address, std::vector<std::string> more = {}) {
+    std::vector<std::string> argv = {stage_server_, "--listen", "127.0.0.1:0", "--device", "cpu"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    auto stage = std::make_unique<Subprocess>(argv);
+    *address = stage->WaitForLine("LISTENING ");
+    EXPECT_NE(*address, "") << stage->Stderr();
+    return stage;
+  }
+
+  static std::string* data_;
+  std::string folder_, resbm_, stage_server_;
+};
+std::string* Train::data_ = nullptr;
+
+TEST_F(Train, TwoAndThreeLocalStagesTrainAndTheLossFalls) {
+  WriteJob();
+  for (int stages : {2, 3}) {
+    const std::string dir = "run" + std::to_string(stages);
+    const Finished run = RunProgram(Command(dir, {"--local-stages", std::to_string(stages)}));
+    ASSERT_EQ(run.code, 0) << run.err;
+    const auto rows = Rows(dir);
+    ASSERT_EQ(rows.size(), 6u);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_EQ(rows[i]["step"], i + 1);
+      EXPECT_EQ(rows[i]["fence"], "1.1");
+      EXPECT_EQ(rows[i]["skipped"], false);
+      EXPECT_EQ(rows[i]["samples"], i % 3 == 2 ? 10 : 40);
+    }
+    EXPECT_LT(rows[4]["loss"].get<double>(), rows[0]["loss"].get<double>());
+    EXPECT_THAT(run.out, HasSubstr("top-1"));
+    EXPECT_EQ(CountProcesses(stage_server_), 0);
+  }
+}
+
+TEST_F(Train, WeightsAreBitEqualAtAnyNumberOfStagesAndUnderBothSchedules) {
+  WriteJob();
+  for (const std::string wire : {"FP16", "FP32"}) {
+    std::string expected;
+    double top1 = -1;
+    for (const auto& [stages, schedule] : std::vector<std::pair<int, std::string>>{
+             {1, "ONE_F_ONE_B"}, {2, "ONE_F_ONE_B"}, {3, "GPIPE"}, {4, "ONE_F_ONE_B"}}) {
+      const std::string dir = wire + "-" + std::to_string(stages);
+      const Finished run = RunProgram(Command(dir, {"--local-stages", std::to_string(stages), "--set", "schedule.kind=" + schedule,
+                                             "--set", "wire.activations=" + wire, "--set", "wire.gradients=" + wire, "-q"}));
+      ASSERT_EQ(run.code, 0) << run.err;
+      if (expected.empty()) {
+        expected = Weights(dir);
+        top1 = Summary(dir)["top1"];
+        ASSERT_GT(expected.size(), 1000u);
+        continue;
+      }
+      EXPECT_EQ(Weights(dir), expected) << wire << " " << stages;
+      EXPECT_EQ(Summary(dir)["top1"], top1);
+    }
+  }
+}
+
+TEST_F(Train, TheSummaryCountsEveryByteAtTheCut) {
+  WriteJob(R"pb(
+    batch { samples: 32 micro_batches: 2 }
+    optimizer { adamw { learning_rate: 0.002 } schedule { one_cycle {} } }
+    run { steps: 2 evaluate: false }
+    data { augment { flip: true } limit_train: 64 }
+  )pb");
+  ASSERT_EQ(RunProgram(Command("run", {"--local-stages", "2", "--set", "partition.stage[0].cut_after=group0.1", "--set",
+                                "partition.stage[1]={}"}))
+                .code,
+            0);
+  const json summary = Summary("run");
+  // 8 channels of 14 x 14 after group0.1, r = 4.
+  const double elements = 32.0 * 8 * 14 * 14;
+  ASSERT_EQ(summary["boundaries"].size(), 2u);
+  for (const json& b : summary["boundaries"]) {
+    EXPECT_EQ(b["payload_bytes"], elements * 2 / 4);
+    EXPECT_EQ(b["uncompressed_bytes"]["fp16"], elements * 2);
+    EXPECT_EQ(b["uncompressed_bytes"]["fp32"], elements * 4);
+    EXPECT_EQ(b["ratio"], 4);
+    EXPECT_GT(b["metadata_bytes"].get<double>(), 0);
+    EXPECT_LT(b["metadata_bytes"].get<double>() / b["payload_bytes"].get<double>(), 0.03);
+  }
+  EXPECT_TRUE(summary["top1"].is_null());
+  for (const json& stage : summary["stages"]) {
+    EXPECT_GT(stage["forward_seconds"].get<double>(), 0);
+    EXPECT_GT(stage["backward_seconds"].get<double>(), 0);
+    EXPECT_GT(stage["peak_memory_bytes"]["weights"].get<double>(), 0);
+  }
+}
+
+TEST_F(Train, EvalGivesTheFiguresOfTheRunAtAnotherNumberOfStages) {
+  WriteJob();
+  ASSERT_EQ(RunProgram(Command("run", {"--local-stages", "2"})).code, 0);
+  const Finished eval = RunProgram({resbm_, "eval", "--run-dir", folder_ + "/run", "--local-stages", "3", "--stage-server",
+                             stage_server_, "--device", "cpu", "--json"});
+  ASSERT_EQ(eval.code, 0) << eval.err;
+  const json result = json::parse(eval.out);
+  EXPECT_EQ(result["samples"], 30);
+  EXPECT_EQ(result["top1"], Summary("run")["top1"]);
+  EXPECT_EQ(result["validation_loss"], Summary("run")["validation_loss"]);
+  EXPECT_EQ(CountProcesses(stage_server_), 0);
+}
+
+TEST_F(Train, StageServersStartedByHandServeOneRunAfterTheOther) {
+  WriteJob();
+  std::string a, b;
+  auto first = StartStage(&a);
+  auto second = StartStage(&b);
+  for (const std::string dir : {"one", "two"}) {
+    const Finished run = RunProgram(Command(dir, {"--stages", a + "," + b}));
+    ASSERT_EQ(run.code, 0) << run.err;
+  }
+  EXPECT_EQ(Weights("one"), Weights("two"));
+  first->Signal(SIGTERM);
+  EXPECT_EQ(first->Wait(), 0);
+  EXPECT_TRUE(second->running());
+}
+
+TEST_F(Train, ABusyStageServerSaysWhoHoldsIt) {
+  WriteJob(R"pb(batch { samples: 40 micro_batches: 4 } run { steps: 100000 evaluate: false })pb");
+  std::string a, b;
+  auto first = StartStage(&a);
+  auto second = StartStage(&b);
+  Subprocess holder(Command("holder", {"--stages", a + "," + b}));
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(File("holder", "metrics.jsonl")) && !Rows("holder").empty(); }));
+  const Finished late = RunProgram(Command("late", {"--stages", a + "," + b}));
+  EXPECT_EQ(late.code, 3) << late.err;
+  EXPECT_THAT(late.err, HasSubstr("small-"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/late"));
+  EXPECT_TRUE(holder.running());
+  holder.Signal(SIGINT);
+  EXPECT_EQ(holder.Wait(), 130);
+}
+
+TEST_F(Train, AnInterruptEndsTheStepAndSavesTheWeights) {
+  WriteJob(R"pb(batch { samples: 40 micro_batches: 4 } run { steps: 100000 evaluate: false })pb");
+  Subprocess run(Command("run", {"--local-stages", "2"}));
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(File("run", "metrics.jsonl")) && Rows("run").size() > 2; }));
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait(), 130) << run.Stderr();
+  EXPECT_GT(Weights("run").size(), 1000u);
+  EXPECT_EQ(Summary("run")["steps"], Rows("run").size());
+  EXPECT_EQ(CountProcesses(stage_server_), 0);
+}
+
+TEST_F(Train, AKilledStageEndsTheRunByNameWhileTheOthersLiveOn) {
+  WriteJob(R"pb(batch { samples: 40 micro_batches: 4 } run { steps: 100000 evaluate: false })pb");
+  std::string a, b, c;
+  auto first = StartStage(&a);
+  auto second = StartStage(&b);
+  auto third = StartStage(&c);
+  Subprocess run(Command("run", {"--stages", a + "," + b + "," + c}));
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(File("run", "metrics.jsonl")) && Rows("run").size() > 2; }));
+  second->Signal(SIGKILL);
+  EXPECT_EQ(run.Wait(), 3) << run.Stderr();
+  EXPECT_THAT(run.Stderr(), HasSubstr("stage 1"));
+  EXPECT_TRUE(first->running());
+  EXPECT_TRUE(third->running());
+}
+
+TEST_F(Train, AKilledCoordinatorLeavesNoLocalStageServer) {
+  WriteJob(R"pb(batch { samples: 40 micro_batches: 4 } run { steps: 100000 evaluate: false })pb");
+  Subprocess run(Command("run", {"--local-stages", "2"}));
+  ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(File("run", "metrics.jsonl")) && !Rows("run").empty(); }));
+  EXPECT_EQ(CountProcesses(stage_server_), 2);
+  run.Signal(SIGKILL);
+  EXPECT_TRUE(WaitUntil([&] { return CountProcesses(stage_server_) == 0; }, absl::Seconds(10)));
+}
+
+}  // namespace
+}  // namespace resbm
