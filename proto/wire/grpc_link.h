@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/resbm/v1/link.grpc.pb.h"
 #include "proto/wire/link_endpoint.h"
@@ -20,16 +21,24 @@ namespace resbm::wire {
 // Channel arguments that every client of ours uses: keepalive 20 s + 20 s, its own subchannel pool, no
 // limit on pings, message size limits.
 grpc::ChannelArguments DefaultChannelArguments();
+// A channel with these arguments; each has its own connection.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           std::shared_ptr<grpc::ChannelCredentials> credentials);
+// The server's side of the same: keepalive, messages of at most 4 MiB, at most 64 streams a connection, and a
+// taken port is an error (BuildAndStart returns null).
+void ConfigureServer(grpc::ServerBuilder& builder);
 
-// Dials `address` for `endpoint` until Stop: reconnects with a growing pause (0.1 s .. 5 s) whenever the
-// stream has ended. Callbacks run on gRPC's threads.
+// Dials `address` for `endpoint` until Stop or until the endpoint has ended: reconnects with a growing pause
+// (0.1 s .. 5 s) whenever the stream has ended. Why a stream ended or could not be had reaches the endpoint's
+// listener as OnDisconnected, with the address. Callbacks run on gRPC's threads.
 class LinkDialler {
  public:
   LinkDialler(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials,
               std::shared_ptr<LinkEndpoint> endpoint);
   ~LinkDialler();  // Stop
   void Start();
-  // No new dial; the present stream is cancelled; returns when its callbacks are over.
+  // No new dial; the present stream is cancelled; returns when its callbacks are over: so not from a
+  // listener's call.
   void Stop();
 
  private:
@@ -48,8 +57,12 @@ class LinkDirectory {
                     std::function<void(absl::StatusOr<std::shared_ptr<LinkEndpoint>>)> found) = 0;
 };
 
-// Accepts Exchange streams. Waits at most 10 s for a stream's Hello.
-std::unique_ptr<grpc::Service> MakeLinkService(LinkDirectory* directory);
+// Accepts Exchange streams. `directory` outlives the server. A stream ends with DEADLINE_EXCEEDED without a
+// Hello in time; INVALID_ARGUMENT if what it carries is no LinkMessage or begins with no Hello;
+// FAILED_PRECONDITION for another protocol version, or as the directory or the endpoint says. Other streams
+// go on.
+std::unique_ptr<grpc::Service> MakeLinkService(LinkDirectory* directory,
+                                               absl::Duration hello_timeout = absl::Seconds(10));
 
 }  // namespace resbm::wire
 
