@@ -180,7 +180,7 @@ TEST_F(StageSpecs, LaterStagesTakeWhatCrosses) {
 
 TEST_F(StageSpecs, AdamWOptionsComeFromTheJob) {
   job_.mutable_optimizer()->mutable_adamw()->set_beta1(0.8);
-  const v1::AdamWOptions& adamw = Make(1, 0).optimizer().adamw();
+  const v1::AdamWOptions adamw = Make(1, 0).optimizer().adamw();
   EXPECT_EQ(adamw.beta1(), 0.8);
   EXPECT_EQ(adamw.beta2(), 0.999);
   EXPECT_EQ(adamw.epsilon(), 1e-8);
