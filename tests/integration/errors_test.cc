@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/resbm/v1/control.grpc.pb.h"
+#include "proto/resbm/v1/link.grpc.pb.h"
 #include "tests/support/small_images.h"
 #include "tests/support/subprocess.h"
 
@@ -42,7 +43,9 @@ class Errors : public ::testing::Test {
     EXPECT_EQ(CountProcesses(stage_server_), 0);
   }
 
-  void WriteJob(const std::string& more) { WriteFileOrDie(Job(), SmallMnistJob(*data_, more)); }
+  void WriteJob(const std::string& more) {
+    WriteFileOrDie(Job(), SmallMnistJob(*data_, "optimizer { sgd {} }\n" + more));
+  }
   std::string Job() { return folder_ + "/job.textproto"; }
 
   Finished Train(std::vector<std::string> more) {
