@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/tensor_frame.h"
 #include "stage_server/core/fence.h"
@@ -191,6 +192,12 @@ void StageMachine::OnTick() {
   Advance();
 }
 
+void StageMachine::OnShutdown(const absl::Status& status) {
+  Interrupt(status, /*keep_apply=*/false);
+  BecomeEmpty();
+  tenancy_.Free();
+}
+
 void StageMachine::Advance() {
   if (purpose_ != Purpose::kNone) return;
   if (!cleanup_.empty()) {
@@ -267,7 +274,10 @@ void StageMachine::EmitFailed(const v1::Attempt& attempt, const absl::Status& st
   failed->set_phase(phase);
   failed->set_micro_batch(micro_batch);
   failed->set_blame(blame);
-  failed->set_text(absl::StrCat("stage ", tenancy_.stage(), ": ", status.message()));
+  // Whoever reads it in the coordinator's log must see where it comes from; the model may have said so.
+  const std::string prefix = absl::StrCat("stage ", tenancy_.stage(), ": ");
+  const bool said = absl::StartsWith(status.message(), prefix);
+  failed->set_text(absl::StrCat(said ? "" : prefix, status.message()));
   Emit(std::move(event));
 }
 

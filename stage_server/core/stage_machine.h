@@ -99,6 +99,9 @@ class StageMachine {
   void OnWorkDone(WorkResult result);
   // Time has passed; a few times a second.
   void OnTick();
+  // The process ends: links close and whoever waits for a shard gets `status`. Nothing may follow but
+  // OnWorkDone and OnSessionClosed.
+  void OnShutdown(const absl::Status& status);
 
   // `done` is called once, now or later. Errors as control.proto says.
   void GetShard(const v1::GetShardRequest& request, GetShardDone done);

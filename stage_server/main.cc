@@ -1,0 +1,177 @@
+// stage_server: one stage of a pipeline as a process.
+#include <sys/prctl.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <grpc/support/log.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "model/stage_model.h"
+#include "proto/base/clock.h"
+#include "proto/base/mutex.h"
+#include "proto/base/signal_watcher.h"
+#include "proto/base/version.h"
+#include "proto/wire/grpc_link.h"
+#include "proto/wire/tensor_frame.h"
+#include "stage_server/compute/model_computer.h"
+#include "stage_server/grpc/control_service.h"
+#include "stage_server/grpc/link_adapters.h"
+#include "stage_server/host/stage.h"
+#include "stage_server/machine_info.h"
+#include "stage_server/server_options.h"
+
+namespace resbm::stage_server {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitUsage = 2;
+constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
+
+// Something that happens once, waited for by one thread.
+class Event {
+ public:
+  void Set() {
+    MutexLock lock(mutex_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  void Wait() {
+    MutexLock lock(mutex_);
+    while (!set_) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool set_ RESBM_GUARDED_BY(mutex_) = false;
+};
+
+void Log(LogLevel level, const std::string& line) {
+  switch (level) {
+    case LogLevel::kStep: spdlog::debug(line); break;
+    case LogLevel::kInfo: spdlog::info(line); break;
+    case LogLevel::kWarning: spdlog::warn(line); break;
+    case LogLevel::kError: spdlog::error(line); break;
+  }
+}
+
+void SetUpLogs(bool verbose) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("stage_server"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  // What gRPC has to say is said better by those who get its statuses.
+  gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("grpc: {}", args->message); });
+}
+
+int Usage(const absl::Status& status) {
+  std::cerr << "stage_server: " << status.message() << std::endl;
+  return kExitUsage;
+}
+
+v1::DescribeReply Identity(const ServerOptions& options, const std::string& device, std::uint64_t incarnation) {
+  v1::DescribeReply identity;
+  identity.set_min_protocol_version(wire::kProtocolVersion);
+  identity.set_max_protocol_version(wire::kProtocolVersion);
+  identity.set_incarnation(incarnation);
+  identity.set_device(device);
+  identity.set_device_name(DeviceName(device));
+  identity.set_server_version(kVersion);
+  identity.set_libtorch_version(model::StageModel::LibTorchVersion());
+  identity.set_cpu_capability(model::StageModel::CpuCapability());
+  identity.set_max_threads(options.threads);
+  identity.set_memory_limit_bytes(options.memory_limit_bytes);
+  identity.set_advertised_address(options.advertise);
+  return identity;
+}
+
+int Serve(const ServerOptions& options) {
+  Event stop;
+  // Before any other thread, so that the signals are blocked in all of them.
+  SignalWatcher signals([&](int count) {
+    if (count > 1) std::_Exit(128 + SIGTERM);
+    stop.Set();
+  });
+  if (options.exit_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
+  SetUpLogs(options.verbose);
+
+  const absl::StatusOr<std::string> device = model::StageModel::ResolveDevice(options.device);
+  if (!device.ok()) return Usage(absl::Status(device.status().code(), absl::StrCat("--device: ", device.status().message())));
+
+  StageOptions stage_options;
+  stage_options.machine.incarnation = NewIncarnation();
+  stage_options.machine.max_threads = options.threads;
+  stage_options.machine.memory_limit_bytes = options.memory_limit_bytes;
+  stage_options.log = Log;
+  GrpcDiallers diallers(grpc::InsecureChannelCredentials());
+  Stage stage(stage_options, Clock::Real(),
+              std::make_unique<ModelComputer>(ModelComputer::Options{*device, options.memory_limit_bytes}), &diallers);
+  StageLinkDirectory directory(&stage);
+  ControlService control(&stage, Identity(options, *device, stage_options.machine.incarnation));
+  const std::unique_ptr<grpc::Service> links = wire::MakeLinkService(&directory);
+
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  wire::ConfigureServer(builder);
+  int port = 0;
+  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&control);
+  builder.RegisterService(links.get());
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return Usage(absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options.listen,
+                     ": the port is taken, or the address is not this machine's; stop the other server, or give "
+                     "another --listen (port 0 takes a free one)")));
+  }
+  const std::string address = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
+  spdlog::info("stage_server {} on {}, device {}, LibTorch {} ({}){}", kVersion, address, *device,
+               model::StageModel::LibTorchVersion(), model::StageModel::CpuCapability(),
+               options.advertise.empty() ? "" : absl::StrCat(", advertised as ", options.advertise));
+  // The one line on stdout: scripts wait for it.
+  std::cout << "LISTENING " << address << std::endl;
+
+  stop.Wait();
+  spdlog::info("stopping");
+  // First whatever waits is answered, so that no call keeps the server from ending.
+  stage.Shutdown(absl::UnavailableError("the stage server stops"));
+  server->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kGoodbye));
+  if (!stage.WaitUntilIdle(kGoodbye)) {
+    // A computation cannot be interrupted, and its result concerns nobody any more.
+    spdlog::default_logger()->flush();
+    std::_Exit(kExitOk);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+}  // namespace resbm::stage_server
+
+int main(int argc, char** argv) {
+  using namespace resbm::stage_server;  // NOLINT: main only
+  CLI::App app("Computes one stage of a pipeline for a coordinator (resbm).", "stage_server");
+  app.set_version_flag("--version", resbm::VersionText("stage_server"));
+  app.footer("Example:\n  stage_server --listen 127.0.0.1:7001 &\n  stage_server --listen 127.0.0.1:7002 &\n"
+             "  resbm train --job job.textproto --stages 127.0.0.1:7001,127.0.0.1:7002");
+  ServerOptions options;
+  AddTo(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are "errors" of code 0.
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (const absl::Status status = Check(options); !status.ok()) return Usage(status);
+  return Serve(options);
+}

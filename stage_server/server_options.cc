@@ -1,0 +1,71 @@
+#include "stage_server/server_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace resbm::stage_server {
+namespace {
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
+
+}  // namespace
+
+void AddTo(CLI::App* app, ServerOptions* options) {
+  app->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one and prints it")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  app->add_flag("--insecure", options->insecure,
+                "Allow to listen where other machines reach it, without encryption or authentication");
+  app->add_option("--advertise", options->advertise,
+                  "Where neighbouring stages reach it, if not where the coordinator does")
+      ->type_name("HOST:PORT");
+  app->add_option("--device", options->device, "auto, cpu or cuda:N")->type_name("DEVICE")->capture_default_str();
+  app->add_option("--threads", options->threads, "Refuse jobs that ask for more threads; 0 = none")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096));
+  app->add_option("--memory-limit", options->memory_limit_bytes, "Refuse jobs that need more memory; 0 = none")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  app->add_flag("--exit-with-parent", options->exit_with_parent, "End when the process that started it ends");
+  app->add_flag("-v,--verbose", options->verbose, "Log every step");
+}
+
+absl::StatusOr<HostPort> ParseHostPort(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  HostPort result;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &result.port) ||
+      result.port < 0 || result.port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not HOST:PORT"));
+  }
+  result.host = text.substr(0, colon);
+  if (result.host.front() == '[' && result.host.back() == ']') {
+    result.host = result.host.substr(1, result.host.size() - 2);
+  } else if (result.host.find(':') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": write an IPv6 address as [ADDRESS]:PORT"));
+  }
+  return result;
+}
+
+absl::Status Check(const ServerOptions& options) {
+  const absl::StatusOr<HostPort> listen = ParseHostPort(options.listen);
+  if (!listen.ok()) return absl::InvalidArgumentError(absl::StrCat("--listen ", listen.status().message()));
+  if (!IsLoopback(listen->host) && !options.insecure) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen ", options.listen,
+                     " can be reached by other machines, and this release has no TLS: listen on 127.0.0.1, or add "
+                     "--insecure if you trust that network"));
+  }
+  if (!options.advertise.empty()) {
+    const absl::StatusOr<HostPort> advertise = ParseHostPort(options.advertise);
+    if (!advertise.ok()) return absl::InvalidArgumentError(absl::StrCat("--advertise ", advertise.status().message()));
+    if (advertise->port == 0) return absl::InvalidArgumentError("--advertise needs the port");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace resbm::stage_server

@@ -1,0 +1,42 @@
+// The command line of stage_server.
+#ifndef RESBM_STAGE_SERVER_SERVER_OPTIONS_H_
+#define RESBM_STAGE_SERVER_SERVER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace resbm::stage_server {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:50051";
+  bool insecure = false;
+  std::string advertise;        // empty: where the coordinator reached it
+  std::string device = "auto";  // auto, cpu, cuda:N
+  std::uint32_t threads = 0;    // 0 = what the job asks for
+  std::uint64_t memory_limit_bytes = 0;  // 0 = none
+  bool exit_with_parent = false;
+  bool verbose = false;
+};
+
+void AddTo(CLI::App* app, ServerOptions* options);
+
+struct HostPort {
+  std::string host;  // without brackets
+  int port = 0;
+};
+// "127.0.0.1:50051", "[::1]:0", "host-a:7001". INVALID_ARGUMENT: it is none.
+absl::StatusOr<HostPort> ParseHostPort(const std::string& text);
+
+// INVALID_ARGUMENT: an address that is none, or one that others can reach without --insecure.
+absl::Status Check(const ServerOptions& options);
+
+}  // namespace resbm::stage_server
+
+#endif  // RESBM_STAGE_SERVER_SERVER_OPTIONS_H_
