@@ -105,9 +105,8 @@ void StageMachine::AnswerAttach() {
 void StageMachine::HandleRelease() {
   Interrupt(absl::CancelledError("the stage was released"), /*keep_apply=*/false);
   BecomeEmpty();
-  const SessionId session = tenancy_.session();
+  effects_->EndSession(tenancy_.session(), absl::OkStatus());
   tenancy_.Free();
-  effects_->EndSession(session, absl::OkStatus());
 }
 
 void StageMachine::Interrupt(const absl::Status& why, bool keep_apply) {

@@ -45,7 +45,7 @@ TEST(Stage, StrangersOnAllDoorsAtOnceChangeNothing) {
   for (std::uint32_t s = 0; s < Pipeline::kStages; ++s) {
     strangers.emplace_back([&, s] {
       Stage& stage = pipeline.stage(s);
-      for (int i = 0; !over; ++i) {
+      for (int i = 0; i == 0 || !over; ++i) {
         stage.Describe([&](v1::DescribeReply) { ++answers[s]; });
         auto sink = std::make_shared<RecordingSink>();
         const SessionId session = stage.OpenSession(sink);
@@ -70,7 +70,7 @@ TEST(Stage, StrangersOnAllDoorsAtOnceChangeNothing) {
           EXPECT_FALSE(found.ok());
           ++answers[s];
         });
-        while (answers[s] < 5 * (i + 1) && !over) std::this_thread::yield();
+        while (answers[s] < 5 * (i + 1)) std::this_thread::yield();
       }
     });
   }
@@ -80,8 +80,6 @@ TEST(Stage, StrangersOnAllDoorsAtOnceChangeNothing) {
   EXPECT_EQ(pipeline.Weights(100 + kSteps), weights);
   for (std::uint32_t s = 0; s < Pipeline::kStages; ++s) {
     EXPECT_GT(answers[s], 0);
-    // What they were promised refers to this test's variables.
-    pipeline.stage(s).Shutdown(absl::CancelledError("the test is over"));
   }
 }
 
