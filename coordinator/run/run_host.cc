@@ -78,8 +78,9 @@ absl::StatusOr<std::string> RunHost::CollectWeights() {
 }
 
 void RunHost::Release() {
-  feed_->Close();
+  // In this order: to a stage that is not released, links that end are an accident.
   fleet_->Release(driver_->fence());
+  feed_->Close();
 }
 
 void RunHost::SendControl(int stage, const v1::ControlRequest& request) { fleet_->stage(stage).Send(request); }

@@ -82,10 +82,11 @@ TEST(Safetensors, AFileThatPythonWroteIsRead) {
 }
 
 TEST(Safetensors, TensorsComeInTheOrderOfTheirData) {
-  const auto parsed = ParseSafetensors(FileOf(
+  const std::string bytes = FileOf(
       R"({"late":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},)"
       R"("early":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
-      "abc"));
+      "abc");
+  const auto parsed = ParseSafetensors(bytes);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->tensors[0].name, "early");
   EXPECT_EQ(parsed->tensors[0].data, "a");
