@@ -31,16 +31,16 @@ struct LinkDialler::Impl : std::enable_shared_from_this<LinkDialler::Impl> {
        std::shared_ptr<LinkEndpoint> endpoint)
       : address_(std::move(address)),
         endpoint_(std::move(endpoint)),
-        channel_(MakeChannel(address_, std::move(credentials))),
-        stub_(channel_) {}
+        channel_(MakeChannel(address_, std::move(credentials))) {}
 
   void Dial();
   void CallEnded(bool greeted);
 
   const std::string address_;
   const std::shared_ptr<LinkEndpoint> endpoint_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  grpc::GenericStub stub_;
+  // Used while busy_. Stop drops it: the last reference must not go on one of gRPC's own threads, which the
+  // end of the last channel joins.
+  std::shared_ptr<grpc::Channel> channel_;
 
   Mutex mutex_;
   CondVar changed_;
@@ -73,11 +73,15 @@ class LinkDialler::Impl::Call : public grpc::ClientBidiReactor<grpc::ByteBuffer,
   void OnReadDone(bool ok) override { stream_->OnRead(ok); }
   void OnWriteDone(bool ok) override { stream_->OnWritten(ok); }
   void OnDone(const grpc::Status& status) override {
-    End(status.ok() ? absl::UnavailableError("the peer ended the stream") : FromGrpc(status));
+    absl::Status why = FromGrpc(status);
+    if (why.ok()) why = absl::UnavailableError("the peer ended the stream");
+    // Cancelled by this end: it knows why.
+    if (absl::IsCancelled(why) && !stream_->end().ok()) why = stream_->end();
+    End(why);
   }
 
   void Open() override {
-    owner_->stub_.PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
+    grpc::GenericStub(owner_->channel_).PrepareBidiStreamingCall(&context_, kMethod, grpc::StubOptions(), this);
     AddHold();
   }
   void Read(grpc::ByteBuffer* into) override { StartRead(into); }
@@ -165,8 +169,10 @@ void LinkDialler::Stop() {
     stream = impl_->stream_;
   }
   if (stream != nullptr) stream->Close(absl::CancelledError("the dialler was stopped"));
+  std::shared_ptr<grpc::Channel> channel;
   MutexLock lock(impl_->mutex_);
   while (impl_->busy_) impl_->changed_.Wait(impl_->mutex_);
+  channel = std::move(impl_->channel_);
 }
 
 }  // namespace resbm::wire

@@ -11,6 +11,7 @@ namespace {
 
 constexpr absl::Duration kFinishPatience = absl::Seconds(2);
 constexpr absl::Duration kHeldProbe = absl::Seconds(1);
+constexpr char kGone[] = "the peer ended the stream, or the connection was lost";
 
 }  // namespace
 
@@ -51,7 +52,7 @@ void LinkStream::Accept(absl::Duration hello_timeout) {
 
 void LinkStream::OnRead(bool ok) {
   if (!ok) {
-    OnBroken(absl::UnavailableError("the peer ended the stream, or the connection was lost"));
+    OnBroken(absl::UnavailableError(kGone));
     return;
   }
   absl::StatusOr<IncomingMessage> message = absl::UnknownError("");
@@ -162,10 +163,16 @@ void LinkStream::TakeChunk() {
     const absl::StatusOr<LinkEndpoint::Taken> taken = to->OnChunk(this, *chunk);
     if (!taken.ok()) return;
     if (*taken == LinkEndpoint::Taken::kYes) break;
-    MutexLock lock(mutex_);
-    if (reader_woken_ && !ended_) continue;
-    held_ = true;
-    ProbeWhileHeldLocked();
+    {
+      MutexLock lock(mutex_);
+      if (reader_woken_ && !ended_) continue;
+      if (!write_failed_) {
+        held_ = true;
+        ProbeWhileHeldLocked();
+        return;
+      }
+    }
+    Finish(absl::UnavailableError(kGone), /*broken=*/false);
     return;
   }
   ReadOn();
@@ -203,7 +210,7 @@ void LinkStream::ProbeWhileHeldLocked() {
         return;
       }
     }
-    self->OnBroken(absl::UnavailableError("the connection was lost"));
+    self->Finish(absl::UnavailableError("the connection was lost"), /*broken=*/false);
   });
 }
 
@@ -216,7 +223,7 @@ void LinkStream::WriteHello(const OutgoingMessage& hello) {
 
 void LinkStream::OnWritten(bool ok) {
   if (!ok) {
-    OnBroken(absl::UnavailableError("the peer ended the stream, or the connection was lost"));
+    OnWriteFailed();
     return;
   }
   std::shared_ptr<LinkEndpoint> of_tensor;
@@ -231,6 +238,23 @@ void LinkStream::OnWritten(bool ok) {
     writing_ = false;
   }
   WriteNext();
+}
+
+void LinkStream::OnWriteFailed() {
+  const absl::Status status = absl::UnavailableError(kGone);
+  if (directory_ != nullptr) {
+    OnBroken(status);
+    return;
+  }
+  // gRPC gives a client the status only after the last message: read on, what came is good. A held message
+  // would stand in the way for as long as it is held.
+  bool held = false;
+  {
+    MutexLock lock(mutex_);
+    write_failed_ = true;
+    held = held_;
+  }
+  if (held) Finish(status, /*broken=*/false);
 }
 
 void LinkStream::WakeWriter() {
@@ -288,6 +312,7 @@ void LinkStream::Finish(const absl::Status& status, bool broken) {
   MutexLock lock(mutex_);
   if (ended_) return;
   ended_ = true;
+  end_ = status;
   timer_.Cancel();
   if (!opened_) return;
   transport_->Finish(status, broken);
@@ -311,6 +336,11 @@ void LinkStream::Detach() {
 bool LinkStream::greeted() const {
   MutexLock lock(mutex_);
   return greeted_;
+}
+
+absl::Status LinkStream::end() const {
+  MutexLock lock(mutex_);
+  return end_;
 }
 
 std::shared_ptr<LinkEndpoint> LinkStream::endpoint() const {

@@ -65,6 +65,8 @@ class LinkStream : public LinkConnection, public std::enable_shared_from_this<Li
 
   // Both Hellos went well.
   bool greeted() const;
+  // Why this end finished; OK until then.
+  absl::Status end() const;
 
  private:
   LinkStream(Transport* transport, std::shared_ptr<LinkEndpoint> endpoint, LinkDirectory* directory)
@@ -79,6 +81,7 @@ class LinkStream : public LinkConnection, public std::enable_shared_from_this<Li
   void Found(const v1::Hello& hello, absl::StatusOr<std::shared_ptr<LinkEndpoint>> found) RESBM_EXCLUDES(mutex_);
   void TakeChunk() RESBM_EXCLUDES(mutex_);
   void WriteNext() RESBM_EXCLUDES(mutex_);
+  void OnWriteFailed() RESBM_EXCLUDES(mutex_);
   void ProbeWhileHeldLocked() RESBM_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
@@ -87,6 +90,7 @@ class LinkStream : public LinkConnection, public std::enable_shared_from_this<Li
   std::shared_ptr<LinkEndpoint> endpoint_ RESBM_GUARDED_BY(mutex_);
   bool opened_ RESBM_GUARDED_BY(mutex_) = false;
   bool ended_ RESBM_GUARDED_BY(mutex_) = false;
+  absl::Status end_ RESBM_GUARDED_BY(mutex_);
   bool hello_came_ RESBM_GUARDED_BY(mutex_) = false;
   bool greeted_ RESBM_GUARDED_BY(mutex_) = false;
   GrpcTimer timer_ RESBM_GUARDED_BY(mutex_);  // for the Hello, a held message, or an unfinished Finish
@@ -103,6 +107,7 @@ class LinkStream : public LinkConnection, public std::enable_shared_from_this<Li
   bool writing_ RESBM_GUARDED_BY(mutex_) = true;  // until the Hello is written
   bool writer_woken_ RESBM_GUARDED_BY(mutex_) = false;
   bool writer_scheduled_ RESBM_GUARDED_BY(mutex_) = false;
+  bool write_failed_ RESBM_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace resbm::wire

@@ -174,6 +174,32 @@ TEST_F(GrpcLinkTest, StopEndsTheStreamAndAnotherDiallerGoesOn) {
   EXPECT_EQ(up_.endpoint->counters().connections, 2u) << "a stopped dialler stays stopped";
 }
 
+TEST_F(GrpcLinkTest, StopReturnsWhileAMessageIsHeldAndOthersWaitBehindIt) {
+  dialler_->Start();
+  const EncodedTensor tensor = TensorOf({2000000}, WireDtype::kUint8, 3);
+  // Nobody expects them.
+  for (std::uint32_t i = 0; i < 5; ++i) down_.endpoint->Send(WorkOf(v1::GRADIENT, 1, i), tensor);
+  ASSERT_TRUE(WaitForEvent(up_, "connected"));
+  dialler_->Stop();
+  EXPECT_TRUE(WaitForEvent(down_, "disconnected"));
+  EXPECT_EQ(up_.listener.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(GrpcLinkTest, ALostServerIsNoticedWhileAMessageIsHeld) {
+  dialler_->Start();
+  const EncodedTensor tensor = TensorOf({2000000}, WireDtype::kUint8, 3);
+  for (std::uint32_t i = 0; i < 2; ++i) down_.endpoint->Send(WorkOf(v1::GRADIENT, 1, i), tensor);
+  ASSERT_TRUE(WaitForEvent(up_, "connected"));
+  server_.Stop();
+  ASSERT_TRUE(WaitForEvent(up_, "disconnected"));
+  EXPECT_EQ(up_.listener.status().code(), absl::StatusCode::kUnavailable);
+  server_.Start();
+  ASSERT_TRUE(WaitForEvent(up_, "connected", 2));
+  for (std::uint32_t i = 0; i < 2; ++i) up_.endpoint->Expect(ExpectedOf(WorkOf(v1::GRADIENT, 1, i), tensor));
+  ASSERT_TRUE(WaitForTensors(up_, 2));
+  EXPECT_TRUE(Equal(up_.listener.tensors()[1].tensor, tensor));
+}
+
 TEST_F(GrpcLinkTest, StopDuringThePauseBetweenDialsReturnsAtOnce) {
   server_.Stop();
   dialler_->Start();
