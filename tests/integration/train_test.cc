@@ -155,6 +155,15 @@ TEST_F(Train, WeightsAreBitEqualAtAnyNumberOfStagesAndUnderBothSchedules) {
   }
 }
 
+TEST_F(Train, EvaluationsLeaveNoTraceInTheWeights) {
+  WriteJob();
+  ASSERT_EQ(RunProgram(Command("with", {"--local-stages", "2"})).code, 0);
+  ASSERT_EQ(RunProgram(Command("without", {"--local-stages", "2", "--set", "run.evaluate=false"})).code, 0);
+  ASSERT_EQ(RunProgram(Command("other", {"--local-stages", "2", "--set", "run.evaluation_micro_batch=30"})).code, 0);
+  EXPECT_EQ(Weights("with"), Weights("without"));
+  EXPECT_EQ(Weights("with"), Weights("other"));
+}
+
 TEST_F(Train, TheSummaryCountsEveryByteAtTheCut) {
   WriteJob(R"pb(
     batch { samples: 32 micro_batches: 2 }
