@@ -55,30 +55,32 @@ std::uint32_t ChunkCount(std::uint64_t payload_bytes) {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, chunks));
 }
 
-absl::StatusOr<std::uint64_t> PayloadBytes(absl::Span<const std::int64_t> dims, WireDtype dtype) {
+absl::StatusOr<std::uint64_t> PayloadBytes(absl::Span<const std::int64_t> dims, WireDtype dtype, WireCodec codec) {
   if (dims.size() > static_cast<std::size_t>(kMaxDims)) {
     return absl::InvalidArgumentError(absl::StrCat("a tensor of ", dims.size(), " dims; at most ", kMaxDims, " cross"));
   }
-  std::uint64_t bytes = SizeOf(dtype);
-  if (bytes == 0) return absl::InvalidArgumentError(absl::StrCat("unknown dtype ", static_cast<int>(dtype)));
+  if (SizeOf(dtype) == 0) return absl::InvalidArgumentError(absl::StrCat("unknown dtype ", static_cast<int>(dtype)));
+  std::uint64_t values = 1;
   bool overflow = false;
   bool zero = false;
   for (const std::int64_t dim : dims) {
     if (dim < 0) return absl::InvalidArgumentError(absl::StrCat("a dim of ", dim));
     zero |= dim == 0;
-    overflow |= __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(dim), &bytes);
+    overflow |= __builtin_mul_overflow(values, static_cast<std::uint64_t>(dim), &values);
   }
   if (zero) return 0;
+  const std::optional<std::uint64_t> bytes = PayloadBytesOf(codec, dtype, values);
   // What chunk_count can say: 2^32 - 1 chunks.
-  if (overflow || bytes > std::uint64_t{0xffffffff} * kChunkBytes) {
+  if (overflow || !bytes.has_value() || *bytes > std::uint64_t{0xffffffff} * kChunkBytes) {
     return absl::InvalidArgumentError(absl::StrCat("dims of more than 2^50 bytes: [", absl::StrJoin(dims, ","), "]"));
   }
-  return bytes;
+  return *bytes;
 }
 
 void DescribeTensor(const EncodedTensor& tensor, v1::TensorHeader* header) {
   header->set_dtype(static_cast<v1::WireDtype>(tensor.dtype));
   header->set_codec(static_cast<v1::Codec>(tensor.codec));
+  header->set_block_size(BlockSizeOf(tensor.codec));
   header->mutable_dims()->Assign(tensor.dims.begin(), tensor.dims.end());
   header->set_scale_exponent(tensor.scale_exponent);
   header->set_non_finite(tensor.non_finite);

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include <grpc/grpc.h>
+
 #include "proto/wire/grpc_link.h"
 
 namespace resbm::wire {
@@ -14,9 +16,20 @@ constexpr int kLongestReconnectMs = 5'000;
 // A peer has one connection for control and one a link; more streams on one are nobody of ours.
 constexpr int kMaxStreams = 64;
 
+// gRPC 1.51 tears its library down with the last channel or server, and may wait there for 10 s, the longest
+// poll of a thread of its own. A process that has begun to use it keeps it.
+void KeepLibrary() {
+  static const bool kKept = [] {
+    grpc_init();
+    return true;
+  }();
+  static_cast<void>(kKept);
+}
+
 }  // namespace
 
 grpc::ChannelArguments DefaultChannelArguments() {
+  KeepLibrary();
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
@@ -40,6 +53,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
 }
 
 void ConfigureServer(grpc::ServerBuilder& builder) {
+  KeepLibrary();
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

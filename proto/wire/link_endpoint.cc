@@ -51,7 +51,7 @@ void LinkEndpoint::Send(v1::TensorHeader header, EncodedTensor tensor) {
   header.set_link(options_.link);
   header.set_towards(peer_side());
   DescribeTensor(tensor, &header);
-  const absl::StatusOr<std::uint64_t> bytes = PayloadBytes(tensor.dims, tensor.dtype);
+  const absl::StatusOr<std::uint64_t> bytes = PayloadBytes(tensor.dims, tensor.dtype, tensor.codec);
   if (!bytes.ok() || *bytes != tensor.payload.size()) {
     EndWithError(absl::InternalError(absl::StrCat(Name(header), " was given to Send with ", tensor.payload.size(),
                                                   " bytes, its dims say ",
@@ -91,11 +91,12 @@ void LinkEndpoint::Expect(v1::TensorHeader header) {
   header.set_towards(options_.side);
   const absl::StatusOr<std::uint64_t> bytes =
       PayloadBytes(absl::MakeConstSpan(header.dims().data(), header.dims_size()),
-                   static_cast<WireDtype>(header.dtype()));
+                   static_cast<WireDtype>(header.dtype()), static_cast<WireCodec>(header.codec()));
   if (!bytes.ok()) {
     EndWithError(Annotate(bytes.status(), absl::StrCat(Name(header), " cannot be expected")));
     return;
   }
+  header.set_block_size(BlockSizeOf(static_cast<WireCodec>(header.codec())));
   header.set_payload_bytes(*bytes);
   header.set_chunk_count(ChunkCount(*bytes));
   std::shared_ptr<LinkConnection> wake;

@@ -2,9 +2,8 @@
 // what is expected. Survives broken connections: both ends say in their Hello how many whole tensors
 // they have, and the other goes on there. gRPC-free; a LinkConnection is the thin adapter to a stream.
 //
-//             Send                 OnMessage
-//   compute --------> [outgoing] --NextMessage--> connection --> peer
-//   compute <-Listener- [expected | assembling] <--OnMessage-- connection <-- peer
+//   compute -----Send----> [outgoing] ---------------NextMessage--> connection --> peer
+//   compute <--OnTensor--- [expected | assembling] <---OnChunk----- connection <-- peer
 //
 // Threads: any. The locking rule:
 //   - One mutex guards everything below; it is held for bookkeeping only, never while bytes are copied,
@@ -47,7 +46,7 @@ class LinkConnection {
   virtual ~LinkConnection() = default;
   // NextMessage may have something now. Any thread; may be called although nothing is there.
   virtual void WakeWriter() = 0;
-  // A message that OnMessage held may be given again, and reading may go on.
+  // A chunk that OnChunk held may be given again, and reading may go on.
   virtual void WakeReader() = 0;
   // End the stream with this status; never called twice. The endpoint has forgotten the connection.
   virtual void Close(const absl::Status& status) = 0;

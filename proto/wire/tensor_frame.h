@@ -33,11 +33,12 @@ std::uint64_t ChunkChecksum(const v1::Fence& fence, std::string_view header, std
 // ceil(payload / kChunkBytes), at least 1.
 std::uint32_t ChunkCount(std::uint64_t payload_bytes);
 
-// Bytes of the payload that dims and dtype imply, or INVALID_ARGUMENT: more than kMaxDims dims, a dim < 0,
-// an overflow. A dim of 0 gives 0.
-absl::StatusOr<std::uint64_t> PayloadBytes(absl::Span<const std::int64_t> dims, WireDtype dtype);
+// Bytes of the payload that dims, dtype and codec imply (only a blockwise codec has others than the dtype says),
+// or INVALID_ARGUMENT: more than kMaxDims dims, a dim < 0, an overflow. A dim of 0 gives 0.
+absl::StatusOr<std::uint64_t> PayloadBytes(absl::Span<const std::int64_t> dims, WireDtype dtype,
+                                           WireCodec codec = WireCodec::kFp32);
 
-// Fills dtype, codec, dims, scale_exponent, non_finite, payload_bytes and chunk_count from `tensor`.
+// Fills dtype, codec, block_size, dims, scale_exponent, non_finite, payload_bytes and chunk_count from `tensor`.
 void DescribeTensor(const EncodedTensor& tensor, v1::TensorHeader* header);
 
 // One serialized LinkMessage: prefix, then payload. Valid while the tensor's bytes are.
