@@ -445,7 +445,8 @@ void RunDriver::Interrupt() {
   if (finished()) return;
   interrupted_ = true;
   if (phase_ == Phase::kAttaching || phase_ == Phase::kLoading) phase_ = Phase::kDone;
-  if (phase_ == Phase::kEvaluating) phase_ = Phase::kDone;
+  // A stage hands out its weights only when it is READY. Without a step there are none worth waiting for.
+  if (phase_ == Phase::kEvaluating && committed_ == 0) phase_ = Phase::kDone;
 }
 
 }  // namespace resbm::coordinator

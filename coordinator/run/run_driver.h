@@ -120,7 +120,8 @@ class RunDriver {
   // Call when NextDeadline has come; also harmless earlier.
   void OnTimer();
   absl::Duration NextDeadline() const;
-  // Finish the step in work, then stop as if it had been the last (no evaluation).
+  // Finish the step or the evaluation in work, then stop: every stage can be asked for its weights then. An
+  // evaluation of weights that no step of this run has changed stops at once.
   void Interrupt();
 
   bool finished() const { return phase_ == Phase::kDone || phase_ == Phase::kFailed; }

@@ -348,5 +348,39 @@ TEST(RunDriver, AnInterruptFinishesTheStepInWork) {
   EXPECT_THAT(fleet.evaluations, IsEmpty());
 }
 
+TEST(RunDriver, AnInterruptFinishesTheEvaluationInWorkSoThatTheWeightsCanBeRead) {
+  Fleet fleet(2);
+  fleet.plan.evaluation_micro_batches = {4};
+  fleet.plan.step_shape = [](std::int64_t step) { return StepShape{step - 1, {2, 2}}; };  // an epoch each
+  fleet.Start();
+  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
+    auto [stage, event] = fleet.events.front();
+    fleet.events.pop_front();
+    fleet.driver->OnEvent(stage, event);
+  }
+  fleet.driver->Interrupt();
+  EXPECT_FALSE(fleet.driver->finished());  // its stages are not READY
+  fleet.Run();
+  EXPECT_TRUE(fleet.driver->finished());
+  EXPECT_TRUE(fleet.driver->result().ok());
+  EXPECT_EQ(fleet.evaluations.size(), 1u);
+  EXPECT_EQ(fleet.driver->committed_steps(), 1);
+}
+
+TEST(RunDriver, AnInterruptOfAnEvaluationAloneStopsAtOnce) {
+  Fleet fleet(2);
+  fleet.plan.total_steps = 0;
+  fleet.plan.evaluation_micro_batches = {4};
+  fleet.Start();
+  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
+    auto [stage, event] = fleet.events.front();
+    fleet.events.pop_front();
+    fleet.driver->OnEvent(stage, event);
+  }
+  fleet.driver->Interrupt();
+  EXPECT_TRUE(fleet.driver->finished());
+  EXPECT_THAT(fleet.evaluations, IsEmpty());
+}
+
 }  // namespace
 }  // namespace resbm::coordinator
