@@ -1,6 +1,5 @@
 #include "coordinator/cli/eval_command.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,6 +13,7 @@
 #include "coordinator/cli/exit_code.h"
 #include "coordinator/cli/run_command.h"
 #include "coordinator/cli/run_console.h"
+#include "coordinator/cli/temporary_folder.h"
 #include "coordinator/job/validate.h"
 #include "coordinator/report/run_directory.h"
 #include "coordinator/run/weights.h"
@@ -37,23 +37,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   }
   return std::move(bytes).str();
 }
-
-// A folder for the logs of local stage servers, gone when we are.
-class LogFolder {
- public:
-  LogFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "resbm-eval-XXXXXX").string();
-    if (mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~LogFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Keeps the report for the output.
 class EvaluationObserver : public RunObserver {
@@ -121,7 +104,7 @@ int Eval(const EvalOptions& options) {
   }
   setup->plan.origin = *weights;
 
-  const LogFolder logs;
+  const TemporaryFolder logs("resbm-eval");
   auto fleet = MakeFleet(options.fleet, *setup, StageAddresses(options.fleet, loaded->job), logs.path());
   if (!fleet.ok()) return Fail(fleet.status(), ExitCodeOfFleet(fleet.status()));
   EvaluationObserver observer;

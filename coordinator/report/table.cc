@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/report/columns.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -39,27 +40,6 @@ std::string Name(const std::string& name) { return Shortened(name, kMaxNameColum
 
 std::string Megabytes(std::int64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6); }
 
-using Row = std::vector<std::string>;
-
-// Rows of cells, the first a heading. The first `left` columns are aligned left, the others right.
-std::string Columns(const std::vector<Row>& rows, std::size_t left, const Terminal& terminal) {
-  std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string padding(widths[c] - row[c].size(), ' ');
-      absl::StrAppend(&line, "  ", c < left ? row[c] + padding : padding + row[c]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&out, &row == &rows[0] ? Bold(terminal, line) : line, "\n");
-  }
-  return out;
-}
-
 std::string Headline(const Summary& summary) {
   std::string line =
       absl::StrCat(Shortened(summary.name, kMaxRunNameColumns), ": ", Thousands(summary.steps), " steps");
@@ -69,20 +49,20 @@ std::string Headline(const Summary& summary) {
 }
 
 std::string Results(const Summary& summary, const Terminal& terminal) {
-  const Row heading = {"final loss",    "validation loss", "top-1",            "samples/s",
+  const TableRow heading = {"final loss",    "validation loss", "top-1",            "samples/s",
                        "median step s", "bubble",          "waiting for links"};
-  const Row values = {Decimals(summary.final_loss, 4),
+  const TableRow values = {Decimals(summary.final_loss, 4),
                       Decimals(summary.validation_loss, 4),
                       Percent(summary.top1, 2),
                       Decimals(summary.samples_per_second, 1),
                       Decimals(summary.step_seconds_median, 4),
                       Percent(summary.bubble_share, 1),
                       Percent(summary.communication_share_exposed, 1)};
-  return Columns({heading, values}, 0, terminal);
+  return FormatColumns({heading, values}, 0, terminal);
 }
 
 std::string Cuts(const Summary& summary, const Terminal& terminal) {
-  std::vector<Row> rows = {
+  std::vector<TableRow> rows = {
       {"cut after", "direction", "codec", "r", "payload", "meta", "as fp16", "as fp32", "vs fp16", "vs fp32"}};
   for (const BoundarySummary& cut : summary.boundaries) {
     auto times_smaller = [&cut](double uncompressed) {
@@ -96,11 +76,11 @@ std::string Cuts(const Summary& summary, const Terminal& terminal) {
                     FormatBytes(uncompressed.fp32), times_smaller(uncompressed.fp16),
                     times_smaller(uncompressed.fp32)});
   }
-  return Columns(rows, 3, terminal);
+  return FormatColumns(rows, 3, terminal);
 }
 
 std::string Stages(const Summary& summary, const Terminal& terminal) {
-  std::vector<Row> rows = {
+  std::vector<TableRow> rows = {
       {"stage", "device", "parameters", "forward", "backward", "waiting", "computing", "peak memory"}};
   for (const StageSummary& stage : summary.stages) {
     rows.push_back({absl::StrCat(stage.stage), Name(stage.device), Thousands(stage.parameters),
@@ -108,7 +88,7 @@ std::string Stages(const Summary& summary, const Terminal& terminal) {
                     Decimals(stage.waiting_up_seconds + stage.waiting_down_seconds, 4), Percent(stage.utilization, 1),
                     Megabytes(stage.peak_memory.total)});
   }
-  return Columns(rows, 2, terminal);
+  return FormatColumns(rows, 2, terminal);
 }
 
 }  // namespace

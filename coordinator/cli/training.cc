@@ -1,0 +1,140 @@
+#include "coordinator/cli/training.h"
+
+#include <iostream>
+#include <memory>
+
+#include <google/protobuf/text_format.h>
+
+#include "absl/strings/str_format.h"
+#include "coordinator/cli/run_console.h"
+#include "coordinator/report/run_directory.h"
+#include "coordinator/run/run_host.h"
+#include "proto/base/status.h"
+
+namespace resbm::coordinator {
+namespace {
+
+// Weights and figures into the run directory. Tried as a whole: the figures even if the weights fail.
+absl::Status Save(RunHost* host, RunDirectory* directory, const Summary& summary) {
+  const auto weights = host->CollectWeights();
+  absl::Status status = weights.ok() ? directory->Write(kModelFile, *weights) : weights.status();
+  status.Update(directory->Write(kSummaryFile, ToJson(summary)));
+  return status;
+}
+
+// Hands everything to the console, and lets the request's callback end the run.
+class StoppingObserver : public RunObserver {
+ public:
+  StoppingObserver(RunConsole* console, const std::function<bool(const StepReport&)>& on_step)
+      : console_(console), on_step_(on_step) {}
+
+  void set_host(RunHost* host) { host_ = host; }
+  bool stopped() const { return stopped_; }
+
+  absl::Status OnStep(const StepReport& report) override {
+    RESBM_RETURN_IF_ERROR(console_->OnStep(report));
+    if (on_step_ && !stopped_ && !on_step_(report)) {
+      stopped_ = true;
+      host_->Interrupt();
+    }
+    return absl::OkStatus();
+  }
+  absl::Status OnEvaluation(const EvaluationReport& report) override { return console_->OnEvaluation(report); }
+  void OnProgress(int stage, const v1::Progress& progress) override { console_->OnProgress(stage, progress); }
+
+ private:
+  RunConsole* const console_;
+  const std::function<bool(const StepReport&)>& on_step_;
+  RunHost* host_ = nullptr;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals) {
+  TrainingResult out;
+  auto fail = [&](const absl::Status& status, int code) {
+    PrintError(request.command, status);
+    out.code = static_cast<ExitCode>(code);
+    return out;
+  };
+  const v1::Job& job = request.job;
+  const std::vector<std::string> addresses = StageAddresses(request.fleet, job);
+  auto setup = SetUpRun(job, RunKind::kTrain, request.fleet.requested(), NewJobId(job.name()));
+  if (!setup.ok()) return fail(setup.status(), kExitUsage);
+
+  // Remote stage servers first: a run that none can serve leaves nothing behind.
+  std::unique_ptr<Fleet> fleet;
+  if (!addresses.empty()) {
+    auto reached = MakeFleet(request.fleet, *setup, addresses, "");
+    if (!reached.ok()) return fail(reached.status(), ExitCodeOfFleet(reached.status()));
+    fleet = *std::move(reached);
+  }
+  RunDirectory::Options where;
+  where.path = request.where.run_dir;
+  where.root = request.where.runs;
+  where.name = job.name();
+  auto directory = RunDirectory::Create(where);
+  if (!directory.ok()) return fail(directory.status(), kExitUsage);
+  out.directory = (*directory)->path();
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(job, &text);
+  auto epoch = (*directory)->NextEpoch();
+  absl::Status written = (*directory)->Write(kJobFile, text);
+  written.Update(epoch.status());
+  if (!written.ok()) {
+    (*directory)->Abandon();
+    return fail(written, kExitUsage);
+  }
+  setup->plan.coordinator_epoch = *epoch;
+  if (fleet == nullptr) {
+    auto started = MakeFleet(request.fleet, *setup, addresses, (*directory)->path());
+    if (!started.ok()) {
+      (*directory)->Abandon();
+      return fail(started.status(), ExitCodeOfFleet(started.status()));
+    }
+    fleet = *std::move(started);
+  }
+
+  auto console = RunConsole::Create(*setup, fleet.get(), request.output, (*directory)->File(kMetricsFile));
+  if (!console.ok()) return fail(console.status(), kExitUsage);
+  (*console)->Note(absl::StrFormat("training \"%s\": %d stages, %d steps of %d samples in %d micro-batches, into %s",
+                                   job.name(), setup->stages(), setup->plan.total_steps, job.batch().samples(),
+                                   job.batch().micro_batches(), (*directory)->path()));
+  StoppingObserver observer(console->get(), request.on_step);
+  RunHost host(&*setup, fleet.get(), {}, &observer);
+  observer.set_host(&host);
+  if (request.on_start) request.on_start(setup->plan.total_steps);
+  const absl::Status result = signals->Run(&host);
+  (*console)->Finish();
+  out.summary = (*console)->Summarize();
+  const bool trained = host.driver().committed_steps() > 0;
+  out.stopped = observer.stopped();
+  for (const v1::Ready& ready : host.driver().ready()) {
+    out.parameters.insert(out.parameters.end(), ready.parameter_names().begin(), ready.parameter_names().end());
+  }
+
+  absl::Status saved;
+  if (result.ok() && trained) saved = Save(&host, directory->get(), out.summary);
+  host.Release();
+  if (!result.ok()) {
+    if (trained) {
+      saved = (*directory)->Write(kSummaryFile, ToJson(out.summary));
+    } else if (!fleet->local()) {
+      (*directory)->Abandon();
+    }
+    PrintError(request.command, result);
+    if (trained) {
+      std::cerr << "resbm " << request.command << ": " << host.driver().committed_steps()
+                << " steps were committed; their figures are in " << (*directory)->path() << std::endl;
+    }
+    out.code = signals->interrupted() ? kExitInterrupted : kExitPeer;
+    return out;
+  }
+  if (!saved.ok()) return fail(Annotate(saved, "the run is not saved"), kExitUsage);
+  out.saved = trained;
+  out.code = signals->interrupted() ? kExitInterrupted : kExitOk;
+  return out;
+}
+
+}  // namespace resbm::coordinator

@@ -1,0 +1,166 @@
+#include "coordinator/compare/arms.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/compare/job_fields.h"
+
+namespace resbm::coordinator {
+namespace {
+
+bool SameArm(const RunRecord& a, const RunRecord& b) {
+  return a.stages == b.stages && JobDifferences(a.job, b.job).empty();
+}
+
+bool AllDistinct(const std::vector<Arm>& arms) {
+  std::set<std::string> names;
+  for (const Arm& arm : arms) names.insert(arm.name);
+  return names.size() == arms.size();
+}
+
+// Last part of a path, without what one-ofs add ("{}" fields).
+std::string ShortName(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
+void NameArms(std::vector<Arm>* arms) {
+  for (Arm& arm : *arms) arm.name = arm.runs.front().job.name();
+  if (AllDistinct(*arms)) return;
+  // Fields in which any arm differs from the first.
+  std::set<std::string> paths;
+  bool stages_differ = false;
+  for (const Arm& arm : *arms) {
+    for (const auto& d : JobDifferences(arms->front().runs.front().job, arm.runs.front().job)) {
+      if (d.from != "{}" && d.to != "{}") paths.insert(d.path);
+    }
+    stages_differ = stages_differ || arm.runs.front().stages != arms->front().runs.front().stages;
+  }
+  for (Arm& arm : *arms) {
+    const auto fields = JobFields(arm.runs.front().job);
+    std::vector<std::string> parts;
+    for (const std::string& path : paths) {
+      const auto found = fields.find(path);
+      if (found != fields.end()) parts.push_back(absl::StrCat(ShortName(path), "=", found->second));
+    }
+    if (stages_differ) parts.push_back(absl::StrCat("stages=", arm.runs.front().stages));
+    if (parts.empty()) {
+      for (const std::string& path : paths) {
+        parts.push_back(absl::StrCat(ShortName(path), "=", FieldValue(fields, path)));
+      }
+    }
+    arm.name = absl::StrJoin(parts, " ");
+  }
+  if (AllDistinct(*arms)) return;
+  for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = absl::StrCat("arm ", i + 1);
+}
+
+std::string Seeds(const std::set<std::uint64_t>& seeds) { return absl::StrJoin(seeds, ", "); }
+
+// Parts of a job that must be the same for the difference to be the boundary's.
+bool MustBeEqual(const std::string& path) {
+  for (const char* prefix : {"data.", "optimizer.", "batch.", "run.epochs", "run.steps", "init_from.", "precision"}) {
+    if (absl::StartsWith(path, prefix)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::set<std::uint64_t> Arm::seeds() const {
+  std::set<std::uint64_t> seeds;
+  for (const RunRecord& run : runs) seeds.insert(run.job.seed());
+  return seeds;
+}
+
+std::map<std::uint64_t, double> Arm::figure(absl::string_view name) const {
+  std::map<std::uint64_t, double> sums;
+  std::map<std::uint64_t, int> counts;
+  for (const RunRecord& run : runs) {
+    const std::optional<double> value = run.figure(name);
+    if (!value) continue;
+    sums[run.job.seed()] += *value;
+    ++counts[run.job.seed()];
+  }
+  for (auto& [seed, sum] : sums) sum /= counts[seed];
+  return sums;
+}
+
+std::vector<Arm> GroupRuns(std::vector<RunRecord> runs) {
+  std::vector<Arm> arms;
+  for (RunRecord& run : runs) {
+    const auto arm =
+        std::find_if(arms.begin(), arms.end(), [&](const Arm& a) { return SameArm(a.runs.front(), run); });
+    if (arm != arms.end()) {
+      arm->runs.push_back(std::move(run));
+    } else {
+      arms.emplace_back().runs.push_back(std::move(run));
+    }
+  }
+  NameArms(&arms);
+  return arms;
+}
+
+std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
+  std::vector<std::string> caveats;
+  const Arm& baseline = arms.front();
+  const RunRecord& first = baseline.runs.front();
+  for (const Arm& arm : arms) {
+    const RunRecord& run = arm.runs.front();
+    for (const FieldDifference& d : JobDifferences(first.job, run.job)) {
+      if (!MustBeEqual(d.path)) continue;
+      caveats.push_back(absl::StrFormat("%s: %s is %s, not %s as for %s", arm.name, d.path, d.to, d.from, baseline.name));
+    }
+    for (const RunRecord& other : arm.runs) {
+      if (other.figure("steps") != first.figure("steps")) {
+        caveats.push_back(absl::StrFormat("%s: %s has %.0f steps, %s has %.0f", arm.name, other.path,
+                                          other.figure("steps").value_or(0), first.path,
+                                          first.figure("steps").value_or(0)));
+      }
+      if (other.devices != first.devices && other.stages == first.stages) {
+        caveats.push_back(absl::StrFormat("%s: %s ran on %s, %s on %s: times do not compare", arm.name, other.path,
+                                          absl::StrJoin(other.devices, ", "), first.path,
+                                          absl::StrJoin(first.devices, ", ")));
+      }
+      if (const double skipped = other.figure("skipped_steps").value_or(0); skipped > 0) {
+        caveats.push_back(absl::StrFormat("%s: %s skipped %.0f steps (values that are not finite)", arm.name,
+                                          other.path, skipped));
+      }
+      const auto within = JobDifferences(run.job, other.job);
+      if (!within.empty() || other.stages != run.stages) {
+        caveats.push_back(absl::StrFormat("%s: %s and %s differ in more than the seed (%s)", arm.name, run.path,
+                                          other.path, within.empty() ? "stages" : within.front().path));
+      }
+    }
+    if (arm.seeds() != baseline.seeds()) {
+      caveats.push_back(absl::StrFormat("%s: seeds %s, not %s as for %s", arm.name, Seeds(arm.seeds()),
+                                        Seeds(baseline.seeds()), baseline.name));
+    }
+    if (arm.seeds().size() < arm.runs.size()) {
+      caveats.push_back(absl::StrFormat("%s: %d runs have only %d seeds; a seed counts once", arm.name,
+                                        arm.runs.size(), arm.seeds().size()));
+    }
+  }
+  return caveats;
+}
+
+std::vector<std::string> DescribeDifferences(const std::vector<Arm>& arms) {
+  std::vector<std::string> lines;
+  for (const Arm& arm : arms) {
+    if (&arm == &arms.front()) continue;
+    for (const FieldDifference& d : JobDifferences(arms.front().runs.front().job, arm.runs.front().job)) {
+      if (d.from == "{}" || d.to == "{}") continue;
+      lines.push_back(absl::StrFormat("%s: %s = %s (baseline: %s)", arm.name, d.path, d.to, d.from));
+    }
+    if (arm.runs.front().stages != arms.front().runs.front().stages) {
+      lines.push_back(absl::StrFormat("%s: %d stages (baseline: %d)", arm.name, arm.runs.front().stages,
+                                      arms.front().runs.front().stages));
+    }
+  }
+  return lines;
+}
+
+}  // namespace resbm::coordinator
