@@ -14,14 +14,18 @@ constexpr absl::Duration kSilence = absl::Seconds(5);
 Blame FindBlame(absl::Span<const StageSign> stages) {
   const int count = static_cast<int>(stages.size());
   for (int s = 0; s < count; ++s) {
-    if (stages[s].since_heard > kSilence) {
+    if (!stages[s].done && stages[s].since_heard > kSilence) {
       return {s, absl::StrFormat("nothing was heard of it for %.0f s", absl::ToDoubleSeconds(stages[s].since_heard))};
     }
   }
   // Follow who waits for whom, from the first that waits; a chain of `count` hops has come round.
   int at = 0;
-  while (at < count && !stages[at].waiting_for.has_value()) ++at;
-  if (at == count) return {0, "every stage computes; the stall limit may be too short for this model"};
+  while (at < count && (stages[at].done || !stages[at].waiting_for.has_value())) ++at;
+  if (at == count) {
+    at = 0;
+    while (at + 1 < count && stages[at].done) ++at;
+    return {at, "it computes, and no stage waits for another; the stall limit may be too short for this model"};
+  }
   for (int hops = 0; hops < count; ++hops) {
     const v1::WaitingFor& w = *stages[at].waiting_for;
     const int next = w.direction() == v1::UP ? at - 1 : at + 1;
@@ -31,6 +35,10 @@ Blame FindBlame(absl::Span<const StageSign> stages) {
     }
     if (next < 0 || next >= count) {
       return {next, absl::StrFormat("stage %d waits for micro-batch %d from the coordinator", at, w.micro_batch())};
+    }
+    if (stages[next].done) {
+      return {next, absl::StrFormat("stage %d waits for its micro-batch %d, which it has handed to the link", at,
+                                    w.micro_batch())};
     }
     if (!stages[next].waiting_for.has_value()) {
       return {next, absl::StrFormat("stage %d waits for its micro-batch %d", at, w.micro_batch())};

@@ -15,6 +15,7 @@ namespace resbm::coordinator {
 struct StageSign {
   absl::Duration since_heard;                  // since any message of it
   std::optional<v1::WaitingFor> waiting_for;   // absent: it computes
+  bool done = false;                           // its part of the work is over: it has nothing more to say
 };
 
 struct Blame {
@@ -23,8 +24,9 @@ struct Blame {
   std::string reason;
 };
 
-// The silent stage (nothing heard for 5 s; stages report every second), else the end of the chain of
-// waiting_for, else the stage that computes.
+// The silent stage (nothing heard for 5 s; stages at work report every second), else the end of the chain of
+// waiting_for, else the stage that computes. A stage that is done is at most the far end of a link on which
+// what it sent does not arrive.
 Blame FindBlame(absl::Span<const StageSign> stages);
 
 }  // namespace resbm::coordinator

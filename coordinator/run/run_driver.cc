@@ -427,7 +427,12 @@ void RunDriver::OnTimer() {
 void RunDriver::Stalled() {
   const absl::Duration now = clock_->Now();
   std::vector<StageSign> signs;
-  for (const Stage& s : stages_) signs.push_back({now - s.heard, s.waiting_for});
+  for (const Stage& s : stages_) {
+    // Computed or Evaluated; or Committed where nothing follows. Such a stage is silent for good reason.
+    const bool done = phase_ == Phase::kEvaluating ? s.answered
+                                                   : s.computed.has_value() || (decided_ == step_ && s.committed == step_);
+    signs.push_back({now - s.heard, s.waiting_for, done});
+  }
   const Blame blame = FindBlame(signs);
   std::string who = Name(blame.stage);
   if (blame.stage < 0) who = "the coordinator's link to stage 0";

@@ -13,13 +13,16 @@ StageSign Waits(v1::Direction direction, bool connected = true) {
   w.set_direction(direction);
   w.set_micro_batch(3);
   w.set_link_connected(connected);
-  return {absl::Seconds(1), w};
+  return {absl::Seconds(1), w, false};
 }
 
-StageSign Computes() { return {absl::Seconds(1), std::nullopt}; }
+StageSign Computes() { return {absl::Seconds(1), std::nullopt, false}; }
+
+// Since a minute.
+StageSign Done() { return {absl::Seconds(60), std::nullopt, true}; }
 
 TEST(Blame, TheSilentStageComesFirst) {
-  const Blame b = FindBlame({Waits(v1::DOWN), StageSign{absl::Seconds(30), std::nullopt}, Waits(v1::UP)});
+  const Blame b = FindBlame({Waits(v1::DOWN), StageSign{absl::Seconds(30), std::nullopt, false}, Waits(v1::UP)});
   EXPECT_EQ(b.stage, 1);
   EXPECT_THAT(b.reason, HasSubstr("30 s"));
 }
@@ -42,6 +45,18 @@ TEST(Blame, TheCoordinatorsOwnLinksCanBeToBlame) {
 
 TEST(Blame, ACircleOfWaitingEnds) {
   EXPECT_THAT(FindBlame({Waits(v1::DOWN), Waits(v1::UP)}).reason, HasSubstr("wait for each other"));
+}
+
+TEST(Blame, AStageThatIsDoneIsSilentForGoodReason) {
+  EXPECT_EQ(FindBlame({Computes(), Done(), Done()}).stage, 0);
+  EXPECT_EQ(FindBlame({Done(), Computes(), Done()}).stage, 1);
+  EXPECT_EQ(FindBlame({Waits(v1::DOWN), Computes(), Done()}).stage, 1);
+}
+
+TEST(Blame, WhatADoneStageSentAndNobodyGotIsTheLinks) {
+  const Blame b = FindBlame({Waits(v1::DOWN), Done()});
+  EXPECT_EQ(b.stage, 1);
+  EXPECT_THAT(b.reason, HasSubstr("handed to the link"));
 }
 
 }  // namespace

@@ -262,6 +262,32 @@ TEST(RunDriver, AStalledStepBlamesTheSilentStage) {
   EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("stage 1 holds it up"));
 }
 
+TEST(RunDriver, AStalledStepDoesNotBlameTheStagesThatHaveComputed) {
+  Fleet fleet(3);
+  fleet.plan.timeouts.stall = absl::Seconds(30);
+  fleet.Start();
+  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
+    auto [stage, event] = fleet.events.front();
+    fleet.events.pop_front();
+    fleet.driver->OnEvent(stage, event);
+  }
+  ASSERT_EQ(fleet.events.size(), 3u);
+  fleet.driver->OnEvent(1, fleet.events[1].second);
+  fleet.driver->OnEvent(2, fleet.events[2].second);
+  fleet.events.clear();
+  // Stage 0 hangs in a computation, and says every second that it is there.
+  for (int second = 1; second <= 30; ++second) {
+    fleet.clock.Advance(absl::Seconds(1));
+    v1::ControlEvent progress;
+    progress.mutable_progress();
+    fleet.Post(0, progress, fleet.driver->fence());
+    fleet.Run();
+    fleet.driver->OnTimer();
+  }
+  EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("stage 0 holds it up"));
+}
+
 TEST(RunDriver, ProgressOfAnyStagePutsTheStallOff) {
   Fleet fleet(1);
   fleet.plan.timeouts.stall = absl::Seconds(10);
