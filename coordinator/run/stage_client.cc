@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kShardPieceBytes = 1 << 20;
 constexpr absl::Duration kPieceTimeout = absl::Seconds(60);
+// A stage that has the Resume waits for weights at once, or has refused it.
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
 
 std::chrono::system_clock::time_point DeadlineIn(absl::Duration timeout) {
   return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
@@ -28,12 +30,12 @@ absl::Status FromGrpc(const grpc::Status& status) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
-// One read and at most one write are in flight. Keeps itself alive until OnDone.
+// One read and at most one write are in flight. Owned by the client alone, which waits for OnDone before it
+// lets go: were the last reference to the channel dropped in a callback, gRPC would join its own thread.
 class StageClient::Session : public grpc::ClientBidiReactor<v1::ControlRequest, v1::ControlEvent> {
  public:
   static std::shared_ptr<Session> Open(const std::shared_ptr<grpc::Channel>& channel, Handlers handlers) {
     auto session = std::shared_ptr<Session>(new Session(channel, std::move(handlers)));
-    session->self_ = session;
     session->stub_->async()->Session(&session->context_, session.get());
     session->StartRead(&session->event_);
     session->AddHold();  // writes start from other threads
@@ -87,7 +89,7 @@ class StageClient::Session : public grpc::ClientBidiReactor<v1::ControlRequest, 
 
   void OnDone(const grpc::Status& status) override {
     handlers_.on_closed(FromGrpc(status));
-    auto self = std::move(self_);  // may be the last reference; outlives the lock below
+    // The last touch: Close returns, and the session may go, as soon as the lock is free.
     MutexLock lock(mutex_);
     done_ = true;
     done_changed_.NotifyAll();
@@ -120,7 +122,6 @@ class StageClient::Session : public grpc::ClientBidiReactor<v1::ControlRequest, 
   const std::unique_ptr<v1::StageControl::Stub> stub_;
   const Handlers handlers_;
   v1::ControlEvent event_;  // of the read in flight
-  std::shared_ptr<Session> self_;
 
   Mutex mutex_;
   CondVar done_changed_;
@@ -155,7 +156,9 @@ absl::StatusOr<v1::DescribeReply> StageClient::Describe(absl::Duration timeout) 
 
 void StageClient::OpenSession(Handlers handlers) { session_ = Session::Open(channel_, std::move(handlers)); }
 
-void StageClient::Send(const v1::ControlRequest& request) { session_->Send(request); }
+void StageClient::Send(const v1::ControlRequest& request) {
+  if (session_ != nullptr) session_->Send(request);
+}
 
 void StageClient::Close(absl::Duration patience) {
   if (session_ != nullptr) session_->Close(patience);
@@ -205,7 +208,7 @@ absl::Status StageClient::UploadWeights(const std::string& job_id, const v1::Fen
     v1::PutShardReply reply;
     const grpc::Status status = stub->PutShard(&context, request, &reply);
     // The first piece may overtake the Resume that it belongs to, which comes by another stream.
-    if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION && offset == 0 && pause < absl::Seconds(10)) {
+    if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION && offset == 0 && pause < kLongestPause) {
       absl::SleepFor(pause);
       pause *= 2;
       continue;

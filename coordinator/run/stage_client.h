@@ -35,6 +35,7 @@ class StageClient {
 
   // Once. The session has a connection of its own, apart from that of the links.
   void OpenSession(Handlers handlers);
+  // Nothing happens without a session, or after its end.
   void Send(const v1::ControlRequest& request);
   // No more requests. The stage ends the session after Release; after `patience` it is cancelled. Returns
   // when on_closed has been called.
@@ -53,7 +54,7 @@ class StageClient {
 
   const std::string address_;
   const std::shared_ptr<grpc::Channel> channel_;
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<Session> session_;  // no other owner
 };
 
 // The canonical code and message of a gRPC status.
