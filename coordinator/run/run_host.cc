@@ -87,9 +87,10 @@ void RunHost::SendControl(int stage, const v1::ControlRequest& request) { fleet_
 
 void RunHost::UploadWeights(int stage, const v1::Fence& fence) {
   const absl::Status status = fleet_->stage(stage).UploadWeights(setup_->plan.job_id, fence, shards_[stage]);
-  if (!status.ok()) {
-    driver_->OnError(Annotate(status, absl::StrFormat("weights for stage %d", stage)));
-  }
+  if (status.ok()) return;
+  // Behind what the stage itself may have said meanwhile: a Resume that it refused is the better reason.
+  const absl::Status error = Annotate(status, absl::StrFormat("weights for stage %d", stage));
+  events_->Post([this, error] { driver_->OnError(error); });
 }
 
 void RunHost::OpenFeed(const v1::Fence& fence) { feed_->Open(fence); }

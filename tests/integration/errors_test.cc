@@ -181,6 +181,21 @@ TEST_F(Errors, SomethingElseThanAStageServer) {
   EXPECT_THAT(run.err, HasSubstr("does not answer as a stage server"));
 }
 
+TEST_F(Errors, AStageThatRefusesTheJobSaysWhyAlsoWhereWeightsAreSentToIt) {
+  const std::string run = folder_ + "/done";
+  ASSERT_EQ(RunProgram({resbm_, "train", "--job", Job(), "--run-dir", run, "--stage-server", stage_server_, "--device", "cpu",
+                 "--set", "run.steps=1", "--set", "run.evaluate=false", "-q"})
+                .code,
+            0);
+  testing::Subprocess stage({stage_server_, "--listen", "127.0.0.1:0", "--device", "cpu", "--threads", "1"});
+  const std::string address = stage.WaitForLine("LISTENING ");
+  ASSERT_NE(address, "");
+  const Finished eval = RunProgram({resbm_, "eval", "--run-dir", run, "--stages", address, "--set", "run.threads_per_stage=2"});
+  EXPECT_EQ(eval.code, 3);
+  EXPECT_THAT(eval.err, HasSubstr("--threads 1"));
+  EXPECT_TRUE(stage.running());
+}
+
 TEST_F(Errors, WeightsOfAnotherModelAreAFilesFault) {
   const std::string run = folder_ + "/done";
   ASSERT_EQ(RunProgram({resbm_, "train", "--job", Job(), "--run-dir", run, "--stage-server", stage_server_, "--device", "cpu",

@@ -247,6 +247,19 @@ TEST_F(Train, AnInterruptEndsTheStepAndSavesTheWeights) {
   EXPECT_EQ(CountProcesses(stage_server_), 0);
 }
 
+TEST_F(Train, AnInterruptBeforeTheRunBeginsEndsItQuietly) {
+  WriteJob(kEndless);
+  // A stage server that interrupts its coordinator, which still waits for it to listen.
+  const std::string interrupts = folder_ + "/interrupts";
+  WriteFileOrDie(interrupts, "#!/bin/sh\nkill -INT $PPID\nexec " + stage_server_ + " \"$@\"\n");
+  std::filesystem::permissions(interrupts, std::filesystem::perms::owner_all);
+  const Finished run = RunProgram({resbm_, "train", "--job", folder_ + "/job.textproto", "--run-dir", folder_ + "/run",
+                                   "--local-stages", "1", "--stage-server", interrupts, "--device", "cpu"});
+  EXPECT_EQ(run.code, 130) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("interrupted before the run began"));
+  EXPECT_EQ(CountProcesses(stage_server_), 0);
+}
+
 TEST_F(Train, AKilledStageEndsTheRunByNameWhileTheOthersLiveOn) {
   WriteJob(kEndless);
   std::string a, b, c;
