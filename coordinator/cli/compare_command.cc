@@ -70,9 +70,9 @@ void AddTo(CLI::App* app, CompareOptions* options) {
                   "Run directories; those whose jobs differ in the seed only are one arm. The first is of the baseline")
       ->type_name("RUN");
   app->add_option("--arm", options->arms, "An arm by hand; may be repeated")->type_name("NAME=RUN,RUN,...")->take_all();
-  app->add_option("--gate", options->gates,
-                  absl::StrFormat("A limit for every arm but the first: %s; may be repeated",
-                                  absl::StrJoin(GateNames(), ", ")))
+  app->add_option(
+         "--gate", options->gates,
+         absl::StrFormat("A limit for every arm but the first: %s; may be repeated", absl::StrJoin(GateNames(), ", ")))
       ->type_name("NAME=LIMIT")
       ->take_all();
   app->add_option("--csv", options->csv, "Also write every figure of every arm to a file")->type_name("FILE");
@@ -99,7 +99,8 @@ int CompareRunDirectories(const CompareOptions& options) {
   const auto arms = ReadArms(options);
   if (!arms.ok()) return fail(arms.status());
   if (!gates.empty() && arms->size() < 2) {
-    return fail(absl::InvalidArgumentError("a gate needs two arms, the first being the baseline; these runs are one arm"));
+    return fail(
+        absl::InvalidArgumentError("a gate needs two arms, the first being the baseline; these runs are one arm"));
   }
   const Comparison comparison = Compare(*arms);
   const std::vector<GateResult> results = CheckGates(comparison, gates);

@@ -125,8 +125,7 @@ int SweepRun::TrainOne(ArmRuns* arm, std::size_t seed_index) {
   request.job = job;
   request.fleet = options_.fleet;
   request.output = options_.output;
-  request.where.run_dir =
-      folder_->File(absl::StrFormat("%s-seed%d", FolderName(arm->arm.name), job.seed()));
+  request.where.run_dir = folder_->File(absl::StrFormat("%s-seed%d", FolderName(arm->arm.name), job.seed()));
   std::optional<EarlyStop> early;
   request.on_start = [&](std::int64_t steps) { early.emplace(steps, options_.stop_margin, best_tenths_); };
   request.on_step = [&](const StepReport& report) {
@@ -141,7 +140,8 @@ int SweepRun::TrainOne(ArmRuns* arm, std::size_t seed_index) {
   if (result.stopped) {
     ++arm->stopped;
     if (!options_.output.quiet) {
-      std::cerr << absl::StrFormat("%s is stopped early: its loss stays far above the best\n", arm->arm.name) << std::flush;
+      std::cerr << absl::StrFormat("%s is stopped early: its loss stays far above the best\n", arm->arm.name)
+                << std::flush;
     }
   } else {
     best_tenths_ = BestTenths(best_tenths_, early->tenths());
@@ -190,15 +190,18 @@ absl::Status SweepRun::Write(bool complete) {
 }
 
 std::string SweepRun::Json(const SweepOutcome* outcome, bool complete) const {
-  nlohmann::ordered_json out = {{"field", options_.field},     {"complete", complete},
-                                {"fraction", options_.fraction}, {"training_samples", samples_},
-                                {"seeds", options_.seeds},     {"budget", options_.budget},
+  nlohmann::ordered_json out = {{"field", options_.field},
+                                {"complete", complete},
+                                {"fraction", options_.fraction},
+                                {"training_samples", samples_},
+                                {"seeds", options_.seeds},
+                                {"budget", options_.budget},
                                 {"stop_margin", options_.stop_margin}};
   out["arms"] = nlohmann::ordered_json::array();
   for (const ArmRuns& arm : arms_) {
-    nlohmann::ordered_json one = {{"name", arm.arm.name},       {"value", arm.arm.value}, {"set", arm.arm.set},
-                                  {"runs", arm.directories},    {"ended", arm.ended.size()},
-                                  {"stopped_early", arm.stopped > 0}};
+    nlohmann::ordered_json one = {{"name", arm.arm.name},      {"value", arm.arm.value},
+                                  {"set", arm.arm.set},        {"runs", arm.directories},
+                                  {"ended", arm.ended.size()}, {"stopped_early", arm.stopped > 0}};
     out["arms"].push_back(std::move(one));
   }
   out["chosen"] = nullptr;
@@ -221,7 +224,8 @@ void SweepRun::Print() const {
     std::cout << Json(&outcome, !signals_->interrupted()) << std::flush;
   } else {
     const Terminal terminal = DetectTerminal(STDOUT_FILENO, options_.output.no_color);
-    std::cout << absl::StrFormat("%s on %s of the training data, %d seed%s an arm (budget: %.4g lost)\n\n", options_.field,
+    std::cout << absl::StrFormat("%s on %s of the training data, %d seed%s an arm (budget: %.4g lost)\n\n",
+                                 options_.field,
                                  options_.fraction < 1 ? absl::StrFormat("%.3g %%", 100 * options_.fraction) : "all",
                                  options_.seeds, options_.seeds == 1 ? "" : "s", options_.budget)
               << SweepTable(outcome, terminal) << "\n"
@@ -255,13 +259,15 @@ void AddTo(CLI::App* app, SweepOptions* options) {
                   "End a run whose loss stays so far above the best, as a share of it; 0 = never (default: 0.5)")
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1000.0));
-  app->add_option("--runs", options->runs, "The sweep goes to DIR/<job name>-sweep-<n> (default: runs)")->type_name("DIR");
+  app->add_option("--runs", options->runs, "The sweep goes to DIR/<job name>-sweep-<n> (default: runs)")
+      ->type_name("DIR");
   AddTo(app, &options->fleet);
   AddTo(app, &options->output);
   app->footer(
       "Examples:\n"
       "  resbm sweep --job job.textproto --values 4,8,16,32 --seeds 3\n"
-      "  resbm sweep --job job.textproto --field optimizer.adamw.learning_rate --values 0.001,0.002,0.004 --fraction 1");
+      "  resbm sweep --job job.textproto --field optimizer.adamw.learning_rate --values 0.001,0.002,0.004 --fraction "
+      "1");
 }
 
 int Sweep(const SweepOptions& options) {

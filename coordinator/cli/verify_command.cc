@@ -98,7 +98,8 @@ absl::StatusOr<RunTrace> TraceOf(const std::string& path) {
 
 nlohmann::ordered_json ToJson(const std::vector<TensorDifference>& tensors) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const TensorDifference& t : tensors) out.push_back({{"name", t.name}, {"what", t.what}, {"relative", t.relative}});
+  for (const TensorDifference& t : tensors)
+    out.push_back({{"name", t.name}, {"what", t.what}, {"relative", t.relative}});
   return out;
 }
 
@@ -142,7 +143,8 @@ void AddTo(CLI::App* app, VerifyOptions* options) {
                   "Override a job field in the split run only, e.g. schedule.kind=GPIPE: does it change anything?")
       ->type_name("PATH=VALUE")
       ->take_all();
-  app->add_option("--run-dir", options->run_dir, "Instead of training: compare this run with --against")->type_name("DIR");
+  app->add_option("--run-dir", options->run_dir, "Instead of training: compare this run with --against")
+      ->type_name("DIR");
   app->add_option("--against", options->against, "The other run")->type_name("DIR");
   AddTo(app, &options->output);
   app->footer(
@@ -169,7 +171,8 @@ int Verify(const VerifyOptions& options) {
   if (!split_job.ok()) return Fail(split_job.status(), kExitUsage);
   const TemporaryFolder folder("resbm-verify");
   if (folder.path().empty()) {
-    return Fail(absl::ResourceExhaustedError("cannot make a temporary folder; set TMPDIR to one with space"), kExitUsage);
+    return Fail(absl::ResourceExhaustedError("cannot make a temporary folder; set TMPDIR to one with space"),
+                kExitUsage);
   }
   int code = kExitOk;
   const auto whole = Train(*whole_job, options, false, folder.path() + "/whole", &signals, &code);
@@ -179,7 +182,8 @@ int Verify(const VerifyOptions& options) {
   if (code != kExitOk) return code;
   if (!split.ok()) return Fail(split.status(), kExitUsage);
   if (split->name == whole->name && options.split_set.empty()) {
-    return Fail(absl::InvalidArgumentError("the job has one stage: nothing was split; give --local-stages 2"), kExitUsage);
+    return Fail(absl::InvalidArgumentError("the job has one stage: nothing was split; give --local-stages 2"),
+                kExitUsage);
   }
   return Report(*whole, *split, options.output);
 }

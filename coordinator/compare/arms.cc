@@ -92,8 +92,7 @@ std::map<std::uint64_t, double> Arm::figure(absl::string_view name) const {
 std::vector<Arm> GroupRuns(std::vector<RunRecord> runs) {
   std::vector<Arm> arms;
   for (RunRecord& run : runs) {
-    const auto arm =
-        std::find_if(arms.begin(), arms.end(), [&](const Arm& a) { return SameArm(a.runs.front(), run); });
+    const auto arm = std::find_if(arms.begin(), arms.end(), [&](const Arm& a) { return SameArm(a.runs.front(), run); });
     if (arm != arms.end()) {
       arm->runs.push_back(std::move(run));
     } else {
@@ -112,7 +111,8 @@ std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
     const RunRecord& run = arm.runs.front();
     for (const FieldDifference& d : JobDifferences(first.job, run.job)) {
       if (!MustBeEqual(d.path)) continue;
-      caveats.push_back(absl::StrFormat("%s: %s is %s, not %s as for %s", arm.name, d.path, d.to, d.from, baseline.name));
+      caveats.push_back(
+          absl::StrFormat("%s: %s is %s, not %s as for %s", arm.name, d.path, d.to, d.from, baseline.name));
     }
     for (const RunRecord& other : arm.runs) {
       if (other.figure("steps") != first.figure("steps")) {
@@ -126,8 +126,8 @@ std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
                                           absl::StrJoin(first.devices, ", ")));
       }
       if (const double skipped = other.figure("skipped_steps").value_or(0); skipped > 0) {
-        caveats.push_back(absl::StrFormat("%s: %s skipped %.0f steps (values that are not finite)", arm.name,
-                                          other.path, skipped));
+        caveats.push_back(
+            absl::StrFormat("%s: %s skipped %.0f steps (values that are not finite)", arm.name, other.path, skipped));
       }
       const auto within = JobDifferences(run.job, other.job);
       if (!within.empty() || other.stages != run.stages) {
@@ -140,8 +140,8 @@ std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
                                         Seeds(baseline.seeds()), baseline.name));
     }
     if (arm.seeds().size() < arm.runs.size()) {
-      caveats.push_back(absl::StrFormat("%s: %d runs have only %d seeds; a seed counts once", arm.name,
-                                        arm.runs.size(), arm.seeds().size()));
+      caveats.push_back(absl::StrFormat("%s: %d runs have only %d seeds; a seed counts once", arm.name, arm.runs.size(),
+                                        arm.seeds().size()));
     }
   }
   return caveats;

@@ -35,7 +35,7 @@ struct ComparedArm {
 };
 
 struct Comparison {
-  std::vector<ComparedArm> arms;  // the first is the baseline; at least one
+  std::vector<ComparedArm> arms;         // the first is the baseline; at least one
   std::vector<std::string> differences;  // of the jobs
   std::vector<std::string> caveats;
   // One line an arm but the baseline: what may be said of its accuracy.

@@ -38,8 +38,8 @@ void Flatten(const Message& message, const std::string& prefix, bool keep_defaul
     for (int i = 0; i < count; ++i) {
       const std::string one = field->is_repeated() ? absl::StrCat(path, "[", i, "]") : path;
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        const Message& nested =
-            field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i) : reflection->GetMessage(message, field);
+        const Message& nested = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                     : reflection->GetMessage(message, field);
         if (field->containing_oneof() != nullptr || field->is_repeated()) (*fields)[one] = "{}";
         Flatten(nested, absl::StrCat(one, "."), keep, fields);
         continue;

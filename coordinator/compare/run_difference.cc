@@ -45,15 +45,17 @@ TensorDifference InFigures(const SafetensorsEntry& a, const SafetensorsEntry& b)
     apart = std::isnan(gap) ? kInfinity : std::max(apart, gap);
   }
   const double relative = apart == 0 ? 0 : largest > 0 ? apart / largest : kInfinity;
-  return {a.name, absl::StrFormat("max |a - b| / max |a| = %.2g, %d of %d values", relative, different, count), relative};
+  return {a.name, absl::StrFormat("max |a - b| / max |a| = %.2g, %d of %d values", relative, different, count),
+          relative};
 }
 
 TensorDifference Differs(const SafetensorsEntry& a, const SafetensorsEntry& b) {
   if (a.dtype != b.dtype) return {a.name, absl::StrFormat("%s in one, %s in the other", a.dtype, b.dtype), kInfinity};
   if (a.shape != b.shape) {
-    return {a.name, absl::StrFormat("[%s] in one, [%s] in the other", absl::StrJoin(a.shape, ", "),
-                                    absl::StrJoin(b.shape, ", ")),
-            kInfinity};
+    return {
+        a.name,
+        absl::StrFormat("[%s] in one, [%s] in the other", absl::StrJoin(a.shape, ", "), absl::StrJoin(b.shape, ", ")),
+        kInfinity};
   }
   if (a.dtype == "F32") return InFigures<float>(a, b);
   if (a.dtype == "F64") return InFigures<double>(a, b);
@@ -96,9 +98,8 @@ void AppendTensors(const char* what, int of, const std::vector<TensorDifference>
   if (tensors.empty()) return;
   absl::StrAppendFormat(out, "  %s: %d of %d differ\n    first:   %s: %s\n", what, tensors.size(), of,
                         tensors.front().name, tensors.front().what);
-  const auto largest = std::max_element(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    return a.relative < b.relative;
-  });
+  const auto largest = std::max_element(tensors.begin(), tensors.end(),
+                                        [](const auto& a, const auto& b) { return a.relative < b.relative; });
   absl::StrAppendFormat(out, "    largest: %s: %s\n", largest->name, largest->what);
 }
 
@@ -131,8 +132,8 @@ absl::StatusOr<RunDifference> CompareRuns(const RunTrace& a, const RunTrace& b) 
   RunDifference difference;
   difference.steps = static_cast<int>(std::min(a.steps.size(), b.steps.size()));
   if (difference.steps > 0) {
-    difference.parameters = static_cast<int>(
-        std::min(a.steps.front().squared_norms.size(), b.steps.front().squared_norms.size()));
+    difference.parameters =
+        static_cast<int>(std::min(a.steps.front().squared_norms.size(), b.steps.front().squared_norms.size()));
   }
   for (int i = 0; i < difference.steps && difference.first_step.empty(); ++i) {
     difference.first_step = StepDifference(a.steps[i], b.steps[i]);

@@ -31,7 +31,7 @@ struct RunTrace {
 
 struct TensorDifference {
   std::string name;
-  std::string what;  // "max |a - b| / max |a| = 3.1e-06, 12 of 64 values", or "only in one", "shape", ...
+  std::string what;     // "max |a - b| / max |a| = 3.1e-06, 12 of 64 values", or "only in one", "shape", ...
   double relative = 0;  // infinite where it has no meaning
 
   friend bool operator==(const TensorDifference&, const TensorDifference&) = default;

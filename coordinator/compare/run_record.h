@@ -16,15 +16,15 @@
 namespace resbm::coordinator {
 
 // Figures that are not in summary.json but follow from it, the job and metrics.jsonl.
-inline constexpr char kBytesPerStep[] = "bytes_per_step";                // all cuts, both directions, with metadata
-inline constexpr char kFp16BytesPerStep[] = "fp16_bytes_per_step";       // uncompressed, for the same cuts
-inline constexpr char kPlannedBytes[] = "planned_bytes_per_sample";      // at all cut points, cut or not, no metadata
+inline constexpr char kBytesPerStep[] = "bytes_per_step";            // all cuts, both directions, with metadata
+inline constexpr char kFp16BytesPerStep[] = "fp16_bytes_per_step";   // uncompressed, for the same cuts
+inline constexpr char kPlannedBytes[] = "planned_bytes_per_sample";  // at all cut points, cut or not, no metadata
 inline constexpr char kPlannedFp16Bytes[] = "planned_fp16_bytes_per_sample";
-inline constexpr char kParameters[] = "parameters";                      // of all stages
-inline constexpr char kPeakMemory[] = "peak_memory_bytes";               // of the stage with the most
-inline constexpr char kUtilization[] = "utilization";                    // mean of the stages
-inline constexpr char kLossSlope[] = "loss_slope";                       // per 100 steps, second half
-inline constexpr char kLossSpikes[] = "loss_spikes";                     // how many
+inline constexpr char kParameters[] = "parameters";         // of all stages
+inline constexpr char kPeakMemory[] = "peak_memory_bytes";  // of the stage with the most
+inline constexpr char kUtilization[] = "utilization";       // mean of the stages
+inline constexpr char kLossSlope[] = "loss_slope";          // per 100 steps, second half
+inline constexpr char kLossSpikes[] = "loss_spikes";        // how many
 
 // Of one step, as metrics.jsonl has it. NaN where the file has null.
 struct MetricsLine {

@@ -89,8 +89,8 @@ std::string SweepTable(const SweepOutcome& outcome, const Terminal& terminal) {
   const char* figure = points ? "top1" : "validation_loss";
   const double scale = points ? 100 : 1;
   const int decimals = points ? 2 : 4;
-  std::vector<TableRow> rows = {{"arm", "seeds", "bytes/sample", "vs fp16", points ? "top-1 %" : "test loss", "min..max",
-                                 points ? "lost" : "lost %", "+- 95 %", "budget"}};
+  std::vector<TableRow> rows = {{"arm", "seeds", "bytes/sample", "vs fp16", points ? "top-1 %" : "test loss",
+                                 "min..max", points ? "lost" : "lost %", "+- 95 %", "budget"}};
   for (const ComparedArm& arm : c.arms) {
     const auto found = arm.figures.find(figure);
     const Spread* quality = found == arm.figures.end() ? nullptr : &found->second;
@@ -102,8 +102,8 @@ std::string SweepTable(const SweepOutcome& outcome, const Terminal& terminal) {
          bytes ? HumanBytes(*bytes) : "-", bytes && fp16 && *bytes > 0 ? absl::StrFormat("%.1fx", *fp16 / *bytes) : "-",
          quality ? number(quality->mean) : "-",
          quality && quality->count > 1 ? absl::StrCat(number(quality->min), "..", number(quality->max)) : "-",
-         loss ? WithoutMinusZero(loss->mean) : "-",
-         loss && loss->margin ? absl::StrFormat("%.2f", *loss->margin) : "-", Note(outcome, arm)});
+         loss ? WithoutMinusZero(loss->mean) : "-", loss && loss->margin ? absl::StrFormat("%.2f", *loss->margin) : "-",
+         Note(outcome, arm)});
   }
   return FormatColumns(rows, 1, terminal);
 }
@@ -130,12 +130,20 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
   } else {
     const Loss loss = *LossOf(outcome.comparison, *chosen);
     const auto fp16 = chosen->mean(kPlannedFp16Bytes);
-    std::string text = absl::StrCat(chosen->name, ": loses ", Text(loss), " of ", outcome.comparison.baseline().name);
+    Loss shown = loss;
+    shown.mean = std::abs(loss.mean);
+    std::string text = absl::StrCat(chosen->name, loss.mean < 0 ? ": gains " : ": loses ", Text(shown), " of ",
+                                    outcome.comparison.baseline().name);
     if (fp16 && BytesOf(*chosen) > 0) {
       absl::StrAppendFormat(&text, ", sends %.1f times less than fp16", *fp16 / BytesOf(*chosen));
     }
     advice.push_back(absl::StrCat(text, "; the fewest bytes within the budget"));
-    if (!hint && loss.margin && loss.mean + *loss.margin > outcome.budget) {
+    if (!hint && loss.margin && *loss.margin > std::abs(outcome.budget)) {
+      advice.push_back(absl::StrFormat(
+          "but the noise of +- %.2f is larger than the budget: this sweep cannot tell the arms apart. Train longer "
+          "(run.epochs), on more data (--fraction) or with more seeds",
+          *loss.margin));
+    } else if (!hint && loss.margin && loss.mean + *loss.margin > outcome.budget) {
       advice.push_back("its noise reaches beyond the budget: more seeds, more data or a longer run would tell");
     }
     if (chosen == arms.back() && outcome.stopped.empty()) {
@@ -157,9 +165,10 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
     }
   }
   if (outcome.fraction < 1) {
-    advice.push_back(absl::StrFormat("this was %.3g %% of the training data: confirm on all of it with `resbm train` and "
-                                     "`resbm compare` before you rely on it",
-                                     100 * outcome.fraction));
+    advice.push_back(
+        absl::StrFormat("this was %.3g %% of the training data: confirm on all of it with `resbm train` and "
+                        "`resbm compare` before you rely on it",
+                        100 * outcome.fraction));
   }
   return advice;
 }

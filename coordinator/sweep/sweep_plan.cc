@@ -74,8 +74,8 @@ absl::StatusOr<std::vector<SweepArm>> PlanSweep(const SweepSpec& spec) {
           absl::StrCat("--baseline ", baseline, ": expected PATH=VALUE, as in ", kUncompressed, ", or none"));
     }
     // A kind that is swept itself is not set twice.
-    const bool is_value = baseline.substr(0, baseline.find('=')) == spec.field &&
-                          seen.contains(baseline.substr(baseline.find('=') + 1));
+    const bool is_value =
+        baseline.substr(0, baseline.find('=')) == spec.field && seen.contains(baseline.substr(baseline.find('=') + 1));
     if (!is_value) arms.push_back({NameOf(baseline), "", {baseline}});
     for (const std::string& value : spec.values) {
       const std::string setting = absl::StrCat(spec.field, "=", value);

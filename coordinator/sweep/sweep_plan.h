@@ -12,9 +12,9 @@
 namespace resbm::coordinator {
 
 struct SweepArm {
-  std::string name;                // "ratio=8", "kind=IDENTITY"
-  std::string value;               // "8"; empty for a baseline that is no value of the field
-  std::vector<std::string> set;    // overrides, as --set takes them
+  std::string name;              // "ratio=8", "kind=IDENTITY"
+  std::string value;             // "8"; empty for a baseline that is no value of the field
+  std::vector<std::string> set;  // overrides, as --set takes them
 };
 
 struct SweepSpec {

@@ -19,10 +19,8 @@ std::vector<RunRecord> Records(const std::vector<ExampleRun>& examples) {
 }
 
 TEST(Arms, JobsThatDifferInTheSeedOnlyAreOneArmNamedByWhatDiffers) {
-  const auto arms = GroupRuns(Records({{"a", 1, "ratio: 4"},
-                                       {"b", 1, "ratio: 8"},
-                                       {"c", 2, "ratio: 4"},
-                                       {"d", 1, "kind: IDENTITY"}}));
+  const auto arms = GroupRuns(
+      Records({{"a", 1, "ratio: 4"}, {"b", 1, "ratio: 8"}, {"c", 2, "ratio: 4"}, {"d", 1, "kind: IDENTITY"}}));
   ASSERT_EQ(arms.size(), 3u);
   EXPECT_EQ(arms[0].name, "ratio=4");
   EXPECT_THAT(arms[0].seeds(), ElementsAre(1, 2));

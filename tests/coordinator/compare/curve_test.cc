@@ -18,8 +18,7 @@ std::vector<CurvePoint> Curve(const std::vector<double>& losses) {
 }
 
 TEST(Course, IsTheMeanOfEachPart) {
-  EXPECT_THAT(Course(Curve({4, 2, 1, 3, 5, 7}), 3),
-              ElementsAre(CurvePoint{2, 3}, CurvePoint{4, 2}, CurvePoint{6, 6}));
+  EXPECT_THAT(Course(Curve({4, 2, 1, 3, 5, 7}), 3), ElementsAre(CurvePoint{2, 3}, CurvePoint{4, 2}, CurvePoint{6, 6}));
 }
 
 TEST(Course, LeavesOutPartsWithoutPoints) {

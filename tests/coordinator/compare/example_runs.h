@@ -58,7 +58,16 @@ inline Summary ExampleSummaryOf(const ExampleRun& example) {
   summary.bubble_share = 0.2;
   const PeakMemory peak = {example.peak_memory, 10'000'000, 5'000'000, example.peak_memory - 20'000'000, 5'000'000};
   summary.stages = {{0, "cpu", 500, 0.1, 0.2, 0, 0.05, 0.01, 0.7, peak, std::nullopt},
-                    {1, "cpu", 700, 0.1, 0.2, 0.05, 0, 0.01, 0.5, {20'000'000, 10'000'000, 5'000'000, 4'000'000, 1'000'000},
+                    {1,
+                     "cpu",
+                     700,
+                     0.1,
+                     0.2,
+                     0.05,
+                     0,
+                     0.01,
+                     0.5,
+                     {20'000'000, 10'000'000, 5'000'000, 4'000'000, 1'000'000},
                      std::nullopt}};
   return summary;
 }
@@ -66,7 +75,8 @@ inline Summary ExampleSummaryOf(const ExampleRun& example) {
 inline RunRecord ExampleRecord(const ExampleRun& example) {
   std::string metrics;
   for (std::size_t i = 0; i < example.losses.size(); ++i) {
-    metrics += absl::StrFormat("{\"step\":%d,\"loss\":%.6f,\"skipped\":false,\"grad_norm\":1.5}\n", i + 1, example.losses[i]);
+    metrics +=
+        absl::StrFormat("{\"step\":%d,\"loss\":%.6f,\"skipped\":false,\"grad_norm\":1.5}\n", i + 1, example.losses[i]);
   }
   auto run = MakeRunRecord(example.path, ExampleJob(example), ToJson(ExampleSummaryOf(example)), metrics);
   EXPECT_TRUE(run.ok()) << run.status();

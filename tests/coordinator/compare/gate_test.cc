@@ -34,10 +34,10 @@ TEST(Gate, SaysWhatFailedWithTheFigures) {
 
 TEST(Gate, EachNameHasItsUnitAndDirection) {
   ExampleRun worse;
-  worse.validation_loss = 0.33;     // +0.03, +10 %
-  worse.samples_per_second = 80;    // -20 %
-  worse.peak_memory = 60'000'000;   // +20 %
-  worse.payload_bytes = 1505;       // 2020 -> 3030: +50 %
+  worse.validation_loss = 0.33;    // +0.03, +10 %
+  worse.samples_per_second = 80;   // -20 %
+  worse.peak_memory = 60'000'000;  // +20 %
+  worse.payload_bytes = 1505;      // 2020 -> 3030: +50 %
   const Comparison comparison = TwoArms(worse);
   for (const auto& [pass, fail] : std::vector<std::pair<std::string, std::string>>{
            {"validation_loss_rise=0.031", "validation_loss_rise=0.029"},

@@ -83,11 +83,19 @@ TEST(Sweep, BelowThreeSeedsThereIsAHintAndNoVerdict) {
 }
 
 TEST(Sweep, NoiseThatReachesBeyondTheBudgetIsSaid) {
-  const SweepOutcome outcome = Outcome({{"", {0.90, 0.91, 0.92}}, {"4", {0.92, 0.89, 0.89}}});
-  EXPECT_THAT(SweepTable(outcome, Terminal()), HasSubstr("beyond?"));
-  const SweepOutcome better = Outcome({{"", {0.90, 0.91, 0.92}}, {"4", {0.92, 0.91, 0.90}}});
-  EXPECT_THAT(SweepTable(better, Terminal()), HasSubstr("within?"));
-  EXPECT_THAT(absl::StrJoin(Advise(better), "\n"), HasSubstr("its noise reaches beyond the budget"));
+  const SweepOutcome worse = Outcome({{"", {0.90, 0.91, 0.92}}, {"4", {0.92, 0.89, 0.89}}});
+  EXPECT_THAT(SweepTable(worse, Terminal()), HasSubstr("beyond?"));
+  // 0.4 points lost, +- 0.25.
+  const SweepOutcome near = Outcome({{"", {0.900, 0.910, 0.905}}, {"4", {0.897, 0.906, 0.900}}});
+  EXPECT_THAT(SweepTable(near, Terminal()), HasSubstr("within?"));
+  EXPECT_THAT(absl::StrJoin(Advise(near), "\n"), HasSubstr("its noise reaches beyond the budget"));
+}
+
+TEST(Sweep, NoiseLargerThanTheBudgetMeansThatNothingIsKnown) {
+  const SweepOutcome outcome = Outcome({{"", {0.90, 0.91, 0.92}}, {"4", {0.93, 0.92, 0.91}}});
+  const std::string advice = absl::StrJoin(Advise(outcome), "\n");
+  EXPECT_THAT(advice, HasSubstr("ratio=4: gains 1.00 +- 4.97 points of kind=IDENTITY"));
+  EXPECT_THAT(advice, HasSubstr("this sweep cannot tell the arms apart"));
 }
 
 TEST(Sweep, AnArmThatWasStoppedIsNoCandidate) {
@@ -95,7 +103,8 @@ TEST(Sweep, AnArmThatWasStoppedIsNoCandidate) {
   outcome.stopped = {{"ratio=4", 1}};
   EXPECT_EQ(Choose(outcome)->name, "ratio=2");
   EXPECT_THAT(SweepTable(outcome, Terminal()), HasSubstr("stopped"));
-  EXPECT_THAT(absl::StrJoin(Advise(outcome), "\n"), HasSubstr("ratio=4 did not converge and was stopped: lower the ratio"));
+  EXPECT_THAT(absl::StrJoin(Advise(outcome), "\n"),
+              HasSubstr("ratio=4 did not converge and was stopped: lower the ratio"));
 }
 
 TEST(Sweep, WithoutTop1TheLossInPercentIsTheMeasure) {
@@ -128,7 +137,8 @@ TEST(Sweep, TheTableIsAtMost100ColumnsWide) {
     arm.figures[kPlannedBytes] = {1, 999.9e12, 0, 0, 0};
     arm.figures["top1"] = {3, 1, 0, 1, 1};
   }
-  for (absl::string_view line : absl::StrSplit(SweepTable(outcome, Terminal()), '\n')) EXPECT_LE(line.size(), 100u) << line;
+  for (absl::string_view line : absl::StrSplit(SweepTable(outcome, Terminal()), '\n'))
+    EXPECT_LE(line.size(), 100u) << line;
 }
 
 }  // namespace
