@@ -1,5 +1,23 @@
 // The two halves of a boundary. Encoder and decoder are modules of their own because they may live in
 // different processes.
+//
+// What crosses is [N, wire_shape...]; all parameters of a boundary carry the prefix of its cut point, whichever
+// half they are in.
+//
+// kResbm, the residual bottleneck (1x1 convolutions but for the low-dimensional path, all with biases):
+//   z = compressor(x)                               C -> C/r, with the boundary's stride
+//   out = expander(low_dim(z)) + shortcut           C/r -> C_out; low_dim as model/low_dim.h says
+//   shortcut: kReconstruct (scheme B)  shortcut_recon(z)
+//             kTransmit (scheme A)     shortcut_recon(s), s = shortcut_conv(x), C -> C/r, with the stride; z and s
+//                                      cross as one tensor of 2 C/r channels, z first
+//             kNone                    0
+// kLinear:         z = compressor(x), out = expander(z)
+// kBottleneck:     z = ReLU(norm1(conv1(x))) 1x1; out = ReLU(norm3(conv3(ReLU(norm2(conv2(z)))))) 3x3, 1x1; no biases
+// kIdentity:       x crosses; no parameters
+// kIdentityBlock:  x crosses; out = x + what kResbm would give of it, every parameter in the decoder
+//
+// Starts: Kaiming of the spec's mode, its gain times init_gain; kTiedOrthogonal gives compressor and shortcut_conv
+// one matrix of orthonormal rows, expander and shortcut_recon its transpose, and the rest fan_out.
 #ifndef RESBM_MODEL_BOUNDARY_H_
 #define RESBM_MODEL_BOUNDARY_H_
 
@@ -18,14 +36,8 @@ class BoundaryHalf {
   virtual at::Tensor Forward(const at::Tensor& x) const = 0;
 };
 
-// kResbm: `compressor`, a 1x1 convolution C -> C/r that gives z. kIdentity: nothing.
+// Of a validated spec. Throw c10::Error.
 std::unique_ptr<BoundaryHalf> MakeEncoder(const BoundarySpec& spec, ParameterList& parameters);
-
-// kResbm, the residual bottleneck's second half with the shortcut rebuilt from z:
-//   h = low_dim_conv1(SiLU(norm1(z)))
-//   h = low_dim_conv2(SiLU(norm2(h)))          3x3, C/r channels
-//   out = expander(h) + shortcut_recon(z)      1x1, C/r -> C_out
-// All convolutions have biases. kIdentity: nothing.
 std::unique_ptr<BoundaryHalf> MakeDecoder(const BoundarySpec& spec, ParameterList& parameters);
 
 }  // namespace resbm::model

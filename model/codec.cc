@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "model/block_codec.h"
 #include "model/device.h"
 #include "model/encoded_check.h"
 #include "proto/base/status.h"
@@ -115,6 +117,17 @@ EncodedTensor Encode(const at::Tensor& tensor, WireCodec codec) {
       encoded.scale_exponent = ScaleExponentFor(extent.absmax);
       encoded.payload = PayloadOf(ScaledToHalf(source, encoded.scale_exponent));
       break;
+    case WireCodec::kInt8:
+    case WireCodec::kInt4: {
+      encoded.dtype = WireDtype::kUint8;
+      const at::Tensor host = source.cpu();
+      const auto count = static_cast<std::size_t>(host.numel());
+      const std::optional<std::uint64_t> bytes = PayloadBytesOf(codec, encoded.dtype, count);
+      at::Tensor payload = at::empty({static_cast<std::int64_t>(bytes.value())}, at::TensorOptions().dtype(at::kByte));
+      EncodeBlocks(host.const_data_ptr<float>(), count, codec, static_cast<char*>(payload.mutable_data_ptr()));
+      encoded.payload = PayloadOf(payload);
+      break;
+    }
     case WireCodec::kRaw: break;
   }
   return encoded;
@@ -123,6 +136,12 @@ EncodedTensor Encode(const at::Tensor& tensor, WireCodec codec) {
 absl::StatusOr<at::Tensor> Decode(const EncodedTensor& encoded, const at::Device& device) {
   RESBM_RETURN_IF_ERROR(CheckConsistent(encoded));
   c10::NoGradGuard no_grad;
+  if (BlockSizeOf(encoded.codec) > 0) {
+    at::Tensor values = at::empty(encoded.dims, at::TensorOptions().dtype(at::kFloat));
+    DecodeBlocks(encoded.payload.data(), static_cast<std::size_t>(values.numel()), encoded.codec,
+                 values.mutable_data_ptr<float>());
+    return values.to(device);
+  }
   const at::ScalarType type = ScalarTypeOf(encoded.dtype);
   const at::ScalarType result_type = encoded.codec == WireCodec::kRaw ? type : at::kFloat;
   const char* data = encoded.payload.data();

@@ -5,9 +5,10 @@
 //   kBf16  rounded to nearest even
 //   kFp16  value * 2^scale_exponent, rounded to nearest even; the exponent puts the largest finite magnitude
 //          in [2^14, 2^15), so that neither large values overflow nor small gradients flush to zero
+//   kInt8, kInt4  blocks of 64 values with a scale each, model/block_codec.h; on the CPU, whatever the device
 //   kRaw   uint8 and int64 as they are
 //
-// NaN and infinite values cross as such and are counted.
+// NaN and infinite values cross as such (but for kInt8 and kInt4) and are counted.
 #ifndef RESBM_MODEL_CODEC_H_
 #define RESBM_MODEL_CODEC_H_
 

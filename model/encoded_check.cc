@@ -1,6 +1,7 @@
 #include "model/encoded_check.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +17,8 @@ absl::string_view NameOf(WireCodec codec) {
     case WireCodec::kBf16: return "bf16";
     case WireCodec::kFp16: return "fp16";
     case WireCodec::kRaw: return "raw";
+    case WireCodec::kInt8: return "int8";
+    case WireCodec::kInt4: return "int4";
   }
   return "unknown";
 }
@@ -47,7 +50,9 @@ WireDtype DtypeOf(WireCodec codec) {
   switch (codec) {
     case WireCodec::kBf16: return WireDtype::kBfloat16;
     case WireCodec::kFp16: return WireDtype::kFloat16;
-    case WireCodec::kRaw: return WireDtype::kUint8;
+    case WireCodec::kRaw:
+    case WireCodec::kInt8:
+    case WireCodec::kInt4: return WireDtype::kUint8;
     case WireCodec::kFp32: break;
   }
   return WireDtype::kFloat32;
@@ -68,15 +73,19 @@ absl::Status CheckConsistent(const EncodedTensor& encoded) {
     return absl::InvalidArgumentError(
         absl::StrCat("scale exponent ", encoded.scale_exponent, " is impossible with codec ", NameOf(encoded.codec)));
   }
-  std::int64_t bytes = static_cast<std::int64_t>(SizeOf(encoded.dtype));
-  for (const std::int64_t dim : encoded.dims) {
-    if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes)) {
-      return absl::InvalidArgumentError(absl::StrCat("impossible dimensions ", Bracketed(encoded.dims)));
-    }
+  std::int64_t values = 1;
+  bool possible = true;
+  for (const std::int64_t dim : encoded.dims) possible &= dim >= 0 && !__builtin_mul_overflow(values, dim, &values);
+  const std::optional<std::uint64_t> bytes =
+      possible ? PayloadBytesOf(encoded.codec, encoded.dtype, static_cast<std::uint64_t>(values)) : std::nullopt;
+  if (!bytes.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("impossible dimensions ", Bracketed(encoded.dims)));
   }
-  if (static_cast<std::uint64_t>(bytes) != encoded.payload.size()) {
+  if (*bytes != encoded.payload.size()) {
     return absl::InvalidArgumentError(absl::StrCat("dimensions ", Bracketed(encoded.dims), " of ",
-                                                   NameOf(encoded.dtype), " need ", bytes, " bytes, the payload has ",
+                                                   BlockSizeOf(encoded.codec) > 0 ? NameOf(encoded.codec)
+                                                                                  : NameOf(encoded.dtype),
+                                                   " need ", *bytes, " bytes, the payload has ",
                                                    encoded.payload.size()));
   }
   return absl::OkStatus();

@@ -9,7 +9,7 @@ namespace resbm::model {
 Convolution::Convolution(ParameterList& parameters, const std::string& name, const Options& options)
     : weight_(parameters.Add(name + ".weight",
                              {options.out_channels, options.in_channels, options.kernel, options.kernel},
-                             Start::Kaiming(options.gain))),
+                             options.start.value_or(Start::Kaiming(options.gain)))),
       stride_(options.stride),
       padding_(options.kernel / 2) {
   if (options.bias) bias_ = parameters.Add(name + ".bias", {options.out_channels}, Start::Zero());

@@ -2,6 +2,7 @@
 #ifndef RESBM_MODEL_OPERATORS_H_
 #define RESBM_MODEL_OPERATORS_H_
 
+#include <optional>
 #include <string>
 
 #include "model/parameters.h"
@@ -23,6 +24,8 @@ class Convolution {
     int stride = 1;
     bool bias = false;
     double gain = kActivationGain;
+    // Other than Kaiming's fan_out with `gain`.
+    std::optional<Start> start = std::nullopt;
   };
   Convolution() = default;
   // Adds name.weight and, with a bias, name.bias.

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <utility>
 
+#include "model/muon.h"
+
 namespace resbm::model {
 namespace {
 
@@ -129,6 +131,27 @@ class AdamW : public Optimizer {
   std::int64_t steps_ = 0;
 };
 
+class MuonAndAdamW : public Optimizer {
+ public:
+  MuonAndAdamW(const MuonOptions& options, Tensors matrices, Tensors rest)
+      : ratio_(options.adamw_rate_ratio), muon_(options, std::move(matrices)), adamw_(options.adamw, std::move(rest)) {}
+
+  void Step(double learning_rate) override {
+    muon_.Step(learning_rate);
+    adamw_.Step(learning_rate * ratio_);
+  }
+  void Reset() override {
+    muon_.Reset();
+    adamw_.Reset();
+  }
+  std::uint64_t bytes() const override { return muon_.bytes() + adamw_.bytes(); }
+
+ private:
+  const double ratio_;
+  Muon muon_;
+  AdamW adamw_;
+};
+
 // Four partial sums, so that additions need not wait for each other; the order is fixed.
 double SumOfSquares(const float* values, std::int64_t count) {
   double sums[4] = {0, 0, 0, 0};
@@ -145,9 +168,14 @@ double SumOfSquares(const float* values, std::int64_t count) {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> MakeOptimizer(const std::variant<SgdOptions, AdamWOptions>& options, Tensors parameters) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&options)) return std::make_unique<Sgd>(*sgd, std::move(parameters));
-  return std::make_unique<AdamW>(std::get<AdamWOptions>(options), std::move(parameters));
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options, const Tensors& parameters,
+                                         const std::vector<bool>& muon_takes) {
+  if (const auto* sgd = std::get_if<SgdOptions>(&options)) return std::make_unique<Sgd>(*sgd, parameters);
+  if (const auto* adamw = std::get_if<AdamWOptions>(&options)) return std::make_unique<AdamW>(*adamw, parameters);
+  Tensors matrices;
+  Tensors rest;
+  for (std::size_t i = 0; i < parameters.size(); ++i) (muon_takes[i] ? matrices : rest).push_back(parameters[i]);
+  return std::make_unique<MuonAndAdamW>(std::get<MuonOptions>(options), std::move(matrices), std::move(rest));
 }
 
 std::vector<double> SumsOfSquares(const Tensors& tensors) {

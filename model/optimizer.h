@@ -1,5 +1,6 @@
-// SGD and AdamW exactly as torch.optim computes them, with everything allocated beforehand: a step allocates
-// no tensors, so it does not run out of memory after the stage has promised to apply it.
+// SGD, AdamW and Muon exactly as torch.optim computes them, with everything allocated beforehand: a step allocates
+// no tensors (Muon: see muon.h for what its products hold), so it does not run out of memory after the stage has
+// promised to apply it.
 #ifndef RESBM_MODEL_OPTIMIZER_H_
 #define RESBM_MODEL_OPTIMIZER_H_
 
@@ -23,9 +24,10 @@ class Optimizer {
   virtual std::uint64_t bytes() const = 0;
 };
 
-// The state is allocated here, zero. Throws c10::Error.
-std::unique_ptr<Optimizer> MakeOptimizer(const std::variant<SgdOptions, AdamWOptions>& options,
-                                         std::vector<at::Tensor> parameters);
+// One of MuonOptions' two groups is Muon's: `muon_takes` says which parameters, and is not looked at for other
+// optimizers. The state is allocated here, zero. Throws c10::Error.
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options, const std::vector<at::Tensor>& parameters,
+                                         const std::vector<bool>& muon_takes);
 
 // Sum of the squares of a tensor's values in double, without a copy in double. One number per tensor, in order.
 std::vector<double> SumsOfSquares(const std::vector<at::Tensor>& tensors);

@@ -13,13 +13,18 @@ namespace resbm::model {
 
 // How a parameter starts.
 struct Start {
-  enum class Kind { kZero, kOne, kKaiming };
+  // kOrthogonal, kTransposed: of a 1x1 convolution; all of one module share one random matrix of
+  // orthonormal rows (those of kOrthogonal) or columns.
+  enum class Kind { kZero, kOne, kKaimingFanOut, kKaimingFanIn, kOrthogonal, kTransposed };
   Kind kind = Kind::kZero;
-  double gain = 1;  // of kKaiming
+  double gain = 1;  // of Kaiming's
 
   static Start Zero() { return {Kind::kZero, 1}; }
   static Start One() { return {Kind::kOne, 1}; }
-  static Start Kaiming(double gain) { return {Kind::kKaiming, gain}; }
+  static Start Kaiming(double gain) { return {Kind::kKaimingFanOut, gain}; }
+  static Start KaimingFanIn(double gain) { return {Kind::kKaimingFanIn, gain}; }
+  static Start Orthogonal() { return {Kind::kOrthogonal, 1}; }
+  static Start Transposed() { return {Kind::kTransposed, 1}; }
 };
 
 // What a parameter's random numbers derive from, beside the job's seed and its name within the module: never

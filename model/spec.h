@@ -49,7 +49,18 @@ struct LayerSpec {
   std::vector<std::int64_t> output_shape;
 };
 
-enum class BoundaryKind { kResbm, kIdentity };
+enum class BoundaryKind { kResbm, kIdentity, kLinear, kBottleneck, kIdentityBlock };
+enum class Shortcut { kReconstruct, kTransmit, kNone };
+enum class LowDimOrder { kNormActConv, kConvConvNorm };
+enum class LowDimAttention { kNone, kSqueezeExcite, kSelfAttention };
+enum class BoundaryInit { kKaimingFanOut, kKaimingFanIn, kTiedOrthogonal };
+
+struct LowDim {
+  int depth = 2;
+  int width = 1;
+  LowDimOrder order = LowDimOrder::kNormActConv;
+  LowDimAttention attention = LowDimAttention::kNone;
+};
 
 struct BoundarySpec {
   std::string cut_point;  // name of the layer before it
@@ -59,6 +70,13 @@ struct BoundarySpec {
   int out_channels = 0;
   int crossing_channels = 0;  // C/r
   int norm_groups = 0;        // 0 = none
+  Shortcut shortcut = Shortcut::kReconstruct;
+  LowDim low_dim;
+  BoundaryInit init = BoundaryInit::kKaimingFanOut;
+  double init_gain = 1;
+  int stride = 1;
+  int block_channels = 0;
+  int output_norm_groups = 0;  // 0 = none
   WireCodec activation_codec = WireCodec::kFp16;
   WireCodec gradient_codec = WireCodec::kFp16;
   std::vector<std::int64_t> input_shape;
@@ -80,6 +98,19 @@ struct AdamWOptions {
   double weight_decay = 0.01;
 };
 
+struct MuonOptions {
+  enum class Adjust { kOriginal, kMatchRmsAdamW };
+  double momentum = 0.95;
+  bool nesterov = true;
+  double weight_decay = 0.1;
+  int ns_steps = 5;
+  Adjust adjust = Adjust::kOriginal;
+  AdamWOptions adamw;
+  double adamw_rate_ratio = 1;
+};
+
+using OptimizerOptions = std::variant<SgdOptions, AdamWOptions, MuonOptions>;
+
 struct StageSpec {
   int stage = 0;
   int stages = 1;
@@ -87,7 +118,7 @@ struct StageSpec {
   // Ascending. The one before layers.front() (its decoder is here) if stage > 0, those after a layer of
   // this stage but the last (whole, uncut), the one after layers.back() (its encoder) if not the last stage.
   std::vector<BoundarySpec> boundaries;
-  std::variant<SgdOptions, AdamWOptions> optimizer;
+  OptimizerOptions optimizer;
   // First stage: uint8 images become (x / 255 - mean) / std, per channel.
   std::vector<float> input_mean;
   std::vector<float> input_std;

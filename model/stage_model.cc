@@ -23,6 +23,7 @@
 #include "model/initialise.h"
 #include "model/memory.h"
 #include "model/optimizer.h"
+#include "model/parameter_groups.h"
 #include "model/segment.h"
 #include "model/validate.h"
 #include "model/weights.h"
@@ -75,9 +76,21 @@ class TorchStageModel : public StageModel {
   }
 
   absl::Status LoadWeights(std::string_view safetensors) override {
-    return Enter("LoadWeights", [&]() -> absl::Status {
-      RESBM_RETURN_IF_ERROR(Annotate(LoadParameters(safetensors, list_.all()), where_));
-      return StartOver();
+    return Restore(safetensors, std::nullopt).status();
+  }
+
+  absl::StatusOr<RestoreReport> Restore(std::string_view safetensors, std::optional<std::uint64_t> seed) override {
+    return Enter("LoadWeights", [&]() -> absl::StatusOr<RestoreReport> {
+      absl::StatusOr<LoadedParameters> loaded = LoadParameters(safetensors, list_.all(), seed.has_value());
+      if (!loaded.ok()) return Annotate(loaded.status(), where_);
+      RestoreReport report;
+      report.unused_tensors = std::move(loaded->unused);
+      for (const std::size_t i : loaded->missing) {
+        model::Initialise(*seed, list_.all()[i]);
+        report.seeded_parameters.push_back(list_.all()[i].name);
+      }
+      RESBM_RETURN_IF_ERROR(StartOver());
+      return report;
     });
   }
 
@@ -213,7 +226,9 @@ class TorchStageModel : public StageModel {
       c10::NoGradGuard no_grad;
       std::vector<at::Tensor> gradients;
       for (const at::Tensor& weight : weights_) gradients.push_back(at::zeros_like(weight));
-      std::unique_ptr<Optimizer> optimizer = MakeOptimizer(spec_.optimizer, weights_);
+      std::vector<bool> muon_takes;
+      for (const Parameter& parameter : list_.all()) muon_takes.push_back(MuonTakes(spec_, parameter));
+      std::unique_ptr<Optimizer> optimizer = MakeOptimizer(spec_.optimizer, weights_, muon_takes);
       // Autograd adds to a gradient that is there in place.
       for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i].mutable_grad() = gradients[i];
       gradients_ = std::move(gradients);

@@ -29,6 +29,12 @@ struct ParameterInfo {
   std::uint64_t size = 0;  // values
 };
 
+// Of weights from a file.
+struct RestoreReport {
+  std::vector<std::string> unused_tensors;     // of the file, not the stage's own
+  std::vector<std::string> seeded_parameters;  // not in the file
+};
+
 struct NonFiniteCount {
   std::string where;  // "group0.1 activation", "group0.1 gradient", "loss"
   std::uint64_t count = 0;
@@ -78,6 +84,14 @@ class StageModel {
   // The same from a safetensors file; takes what is its own and ignores the rest. INVALID_ARGUMENT: a
   // missing name, another shape or dtype (then nothing was changed).
   virtual absl::Status LoadWeights(std::string_view safetensors) = 0;
+  // The same; with a seed the file may lack parameters, which then start as Initialise would. Says what was not
+  // used and what started from the seed. UNIMPLEMENTED: a fake that does not have it.
+  virtual absl::StatusOr<RestoreReport> Restore(std::string_view safetensors, std::optional<std::uint64_t> seed) {
+    if (seed.has_value()) return absl::UnimplementedError("this StageModel takes no part of the weights");
+    const absl::Status status = LoadWeights(safetensors);
+    if (!status.ok()) return status;
+    return RestoreReport();
+  }
   // Own parameters and buffers, global order, fp32.
   virtual absl::StatusOr<std::string> SaveWeights() const = 0;
   // Global order: by layer, a boundary after the layer before it; within a module as PyTorch registers them.

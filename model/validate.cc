@@ -9,58 +9,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/shape_checks.h"
+#include "model/validate_boundary.h"
 #include "proto/base/status.h"
 
 namespace resbm::model {
 namespace {
-
-using Shape = std::vector<std::int64_t>;
-
-// No layer of a model that this trains comes near; keeps every product below within 64 bits.
-constexpr std::int64_t kMaxDimension = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxValues = std::int64_t{1} << 40;
-
-std::string Text(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
-
-template <typename... Parts>
-absl::Status Invalid(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-absl::Status CheckShape(const Shape& shape, const char* what) {
-  std::int64_t values = 1;
-  if (shape.empty() || shape.size() > 7) return Invalid(what, " ", Text(shape), " must have 1 to 7 dimensions");
-  for (const std::int64_t dim : shape) {
-    if (dim < 1 || dim > kMaxDimension) return Invalid(what, " ", Text(shape), " has an impossible dimension");
-    values *= dim;
-    if (values > kMaxValues) return Invalid(what, " ", Text(shape), " is too large");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckCount(std::int64_t count, const char* what) {
-  if (count < 1 || count > kMaxDimension) return Invalid(what, " is ", count, ", must be from 1 to ", kMaxDimension);
-  return absl::OkStatus();
-}
-
-absl::Status CheckGroups(int groups, int channels, const char* what) {
-  if (groups < 1 || channels % groups != 0)
-    return Invalid(what, ": ", groups, " groups do not divide ", channels, " channels");
-  return absl::OkStatus();
-}
-
-// [C, H, W] by a convolution with padding kernel / 2.
-Shape Convolved(const Shape& input, int out_channels, int kernel, int stride) {
-  const auto size = [&](std::int64_t in) { return (in + 2 * (kernel / 2) - kernel) / stride + 1; };
-  return {out_channels, size(input[1]), size(input[2])};
-}
-
-absl::Status CheckImage(const Shape& input, int channels) {
-  if (input.size() != 3 || input[0] != channels) {
-    return Invalid("takes [", channels, ", height, width], its input shape is ", Text(input));
-  }
-  return absl::OkStatus();
-}
 
 // The output shape that a layer kind gives.
 struct OutputShape {
@@ -118,38 +72,6 @@ absl::Status CheckLayer(const LayerSpec& layer) {
                    Text(layer.output_shape));
   }
   return CheckShape(layer.output_shape, "output shape");
-}
-
-bool IsFloatCodec(WireCodec codec) {
-  return codec == WireCodec::kFp32 || codec == WireCodec::kBf16 || codec == WireCodec::kFp16;
-}
-
-absl::Status CheckBoundary(const BoundarySpec& boundary) {
-  RESBM_RETURN_IF_ERROR(CheckShape(boundary.input_shape, "input shape"));
-  RESBM_RETURN_IF_ERROR(CheckShape(boundary.wire_shape, "wire shape"));
-  RESBM_RETURN_IF_ERROR(CheckShape(boundary.output_shape, "output shape"));
-  if (!IsFloatCodec(boundary.activation_codec) || !IsFloatCodec(boundary.gradient_codec)) {
-    return Invalid("codecs ", static_cast<int>(boundary.activation_codec), " and ",
-                   static_cast<int>(boundary.gradient_codec), ", must be fp32, bf16 or fp16");
-  }
-  Shape wire = boundary.input_shape;
-  Shape output = boundary.input_shape;
-  if (boundary.kind == BoundaryKind::kResbm) {
-    RESBM_RETURN_IF_ERROR(CheckCount(boundary.in_channels, "in_channels"));
-    RESBM_RETURN_IF_ERROR(CheckCount(boundary.out_channels, "out_channels"));
-    RESBM_RETURN_IF_ERROR(CheckCount(boundary.crossing_channels, "crossing_channels"));
-    if (boundary.norm_groups != 0) {
-      RESBM_RETURN_IF_ERROR(CheckGroups(boundary.norm_groups, boundary.crossing_channels, "norm_groups"));
-    }
-    RESBM_RETURN_IF_ERROR(CheckImage(boundary.input_shape, boundary.in_channels));
-    wire[0] = boundary.crossing_channels;
-    output[0] = boundary.out_channels;
-  }
-  if (boundary.wire_shape != wire || boundary.output_shape != output) {
-    return Invalid("from ", Text(boundary.input_shape), " ", Text(wire), " crosses and ", Text(output),
-                   " leaves, the spec says ", Text(boundary.wire_shape), " and ", Text(boundary.output_shape));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status CheckSame(const std::string& where, const Shape& left, const Shape& right) {
@@ -216,11 +138,20 @@ absl::Status CheckInput(const StageSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckOptimizer(const std::variant<SgdOptions, AdamWOptions>& optimizer) {
-  const auto at_least_0 = [](double value) { return std::isfinite(value) && value >= 0; };
-  const auto fraction = [](double value) { return value >= 0 && value < 1; };
+bool AtLeast0(double value) { return std::isfinite(value) && value >= 0; }
+bool IsFraction(double value) { return value >= 0 && value < 1; }
+
+absl::Status CheckAdamW(const AdamWOptions& adamw, const char* what) {
+  if (IsFraction(adamw.beta1) && IsFraction(adamw.beta2) && AtLeast0(adamw.epsilon) && AtLeast0(adamw.weight_decay)) {
+    return absl::OkStatus();
+  }
+  return Invalid(what, ": beta1 ", adamw.beta1, ", beta2 ", adamw.beta2, ", epsilon ", adamw.epsilon,
+                 ", weight_decay ", adamw.weight_decay);
+}
+
+absl::Status CheckOptimizer(const OptimizerOptions& optimizer) {
   if (const auto* sgd = std::get_if<SgdOptions>(&optimizer)) {
-    if (!at_least_0(sgd->momentum) || !at_least_0(sgd->weight_decay) || !std::isfinite(sgd->dampening)) {
+    if (!AtLeast0(sgd->momentum) || !AtLeast0(sgd->weight_decay) || !std::isfinite(sgd->dampening)) {
       return Invalid("sgd: momentum ", sgd->momentum, ", weight_decay ", sgd->weight_decay, ", dampening ",
                      sgd->dampening);
     }
@@ -229,13 +160,14 @@ absl::Status CheckOptimizer(const std::variant<SgdOptions, AdamWOptions>& optimi
     }
     return absl::OkStatus();
   }
-  const auto& adamw = std::get<AdamWOptions>(optimizer);
-  if (!fraction(adamw.beta1) || !fraction(adamw.beta2) || !at_least_0(adamw.epsilon) ||
-      !at_least_0(adamw.weight_decay)) {
-    return Invalid("adamw: beta1 ", adamw.beta1, ", beta2 ", adamw.beta2, ", epsilon ", adamw.epsilon,
-                   ", weight_decay ", adamw.weight_decay);
+  if (const auto* adamw = std::get_if<AdamWOptions>(&optimizer)) return CheckAdamW(*adamw, "adamw");
+  const auto& muon = std::get<MuonOptions>(optimizer);
+  if (!IsFraction(muon.momentum) || !AtLeast0(muon.weight_decay) || muon.ns_steps < 1 || muon.ns_steps > 99 ||
+      !AtLeast0(muon.adamw_rate_ratio)) {
+    return Invalid("muon: momentum ", muon.momentum, ", weight_decay ", muon.weight_decay, ", ns_steps ",
+                   muon.ns_steps, ", adamw_rate_ratio ", muon.adamw_rate_ratio);
   }
-  return absl::OkStatus();
+  return CheckAdamW(muon.adamw, "muon.adamw");
 }
 
 absl::Status CheckAll(const StageSpec& spec) {

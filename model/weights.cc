@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,13 +25,22 @@ absl::StatusOr<std::string> SaveTensors(const std::vector<Parameter>& parameters
   return SerializeSafetensors(file);
 }
 
-absl::Status LoadParameters(std::string_view safetensors, const std::vector<Parameter>& parameters) {
+absl::StatusOr<LoadedParameters> LoadParameters(std::string_view safetensors, const std::vector<Parameter>& parameters,
+                                                bool partial) {
   RESBM_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(safetensors));
   std::unordered_map<std::string, const SafetensorsEntry*> entries;
   for (const SafetensorsEntry& entry : file.tensors) entries[entry.name] = &entry;
-  for (const Parameter& parameter : parameters) {
+  LoadedParameters loaded;
+  std::unordered_set<std::string> names;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    names.insert(parameter.name);
     const auto found = entries.find(parameter.name);
     if (found == entries.end()) {
+      if (partial) {
+        loaded.missing.push_back(i);
+        continue;
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("the weights have no \"", parameter.name, "\"; were they saved from another job?"));
     }
@@ -41,14 +51,19 @@ absl::Status LoadParameters(std::string_view safetensors, const std::vector<Para
                                                      entry.dtype, " [", absl::StrJoin(entry.shape, ", "), "]"));
     }
   }
+  for (const SafetensorsEntry& entry : file.tensors) {
+    if (names.count(entry.name) == 0) loaded.unused.push_back(entry.name);
+  }
   c10::NoGradGuard no_grad;
   for (const Parameter& parameter : parameters) {
-    const SafetensorsEntry& entry = *entries.at(parameter.name);
+    const auto found = entries.find(parameter.name);
+    if (found == entries.end()) continue;
+    const SafetensorsEntry& entry = *found->second;
     at::Tensor values = at::empty(entry.shape, at::TensorOptions().dtype(at::kFloat));
     if (!entry.data.empty()) std::memcpy(values.mutable_data_ptr(), entry.data.data(), entry.data.size());
     at::Tensor(parameter.tensor).copy_(values);
   }
-  return absl::OkStatus();
+  return loaded;
 }
 
 }  // namespace resbm::model

@@ -16,9 +16,15 @@ namespace resbm::model {
 absl::StatusOr<std::string> SaveTensors(const std::vector<Parameter>& parameters,
                                         const std::vector<at::Tensor>& tensors);
 
-// Copies each parameter's values out of the file; other tensors in it are ignored. INVALID_ARGUMENT: not a
-// safetensors file, a name is missing, another shape or dtype than fp32; then no parameter was changed.
-absl::Status LoadParameters(std::string_view safetensors, const std::vector<Parameter>& parameters);
+struct LoadedParameters {
+  std::vector<std::string> unused;   // tensors of the file that are no parameter's
+  std::vector<std::size_t> missing;  // indices of parameters that the file lacks
+};
+
+// Copies each parameter's values out of the file. INVALID_ARGUMENT: not a safetensors file, another shape or dtype
+// than fp32, or, unless `partial`, a name is missing; then no parameter was changed.
+absl::StatusOr<LoadedParameters> LoadParameters(std::string_view safetensors, const std::vector<Parameter>& parameters,
+                                                bool partial);
 
 }  // namespace resbm::model
 

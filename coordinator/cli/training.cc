@@ -1,13 +1,16 @@
 #include "coordinator/cli/training.h"
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_format.h"
 #include "coordinator/cli/run_console.h"
 #include "coordinator/report/run_directory.h"
+#include "coordinator/run/init_from.h"
 #include "coordinator/run/run_host.h"
 #include "proto/base/status.h"
 
@@ -20,6 +23,16 @@ absl::Status Save(RunHost* host, RunDirectory* directory, const Summary& summary
   absl::Status status = weights.ok() ? directory->Write(kModelFile, *weights) : weights.status();
   status.Update(directory->Write(kSummaryFile, ToJson(summary)));
   return status;
+}
+
+// Of local stage servers.
+void RemoveLogs(const std::string& run_directory) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> logs;
+  for (const auto& file : std::filesystem::directory_iterator(run_directory, ignored)) {
+    if (file.path().extension() == ".log") logs.push_back(file.path());
+  }
+  for (const std::filesystem::path& log : logs) std::filesystem::remove(log, ignored);
 }
 
 // Hands everything to the console, and lets the request's callback end the run.
@@ -63,6 +76,14 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   auto setup = SetUpRun(job, RunKind::kTrain, request.fleet.requested(), NewJobId(job.name()));
   if (!setup.ok()) return fail(setup.status(), kExitUsage);
 
+  std::optional<InitialWeights> initial;
+  if (job.has_init_from()) {
+    auto read = InitialWeights::Read(job.init_from(), setup->plan.stages);
+    if (!read.ok()) return fail(read.status(), kExitUsage);
+    initial = *std::move(read);
+    initial->AddTo(&setup->plan);
+  }
+
   // Remote stage servers first: a run that none can serve leaves nothing behind.
   std::unique_ptr<Fleet> fleet;
   if (!addresses.empty()) {
@@ -102,7 +123,14 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
                                    job.name(), setup->stages(), setup->plan.total_steps, job.batch().samples(),
                                    job.batch().micro_batches(), (*directory)->path()));
   StoppingObserver observer(console->get(), request.on_step);
-  RunHost host(&*setup, fleet.get(), {}, &observer);
+  if (initial.has_value()) {
+    setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) {
+      const absl::StatusOr<std::string> line = initial->Check(ready);
+      if (line.ok()) (*console)->Note(*line);
+      return line.status();
+    };
+  }
+  RunHost host(&*setup, fleet.get(), initial.has_value() ? initial->shards() : std::vector<std::string>(), &observer);
   observer.set_host(&host);
   if (request.on_start) request.on_start(setup->plan.total_steps);
   const absl::Status result = signals->Run(&host);
@@ -118,9 +146,12 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   if (result.ok() && trained) saved = Save(&host, directory->get(), out.summary);
   host.Release();
   if (!result.ok()) {
+    // Weights that do not fit the model are a file's fault, not a peer's: nothing stays, not even the logs.
+    const bool bad_file = initial.has_value() && !trained && absl::IsInvalidArgument(result);
+    if (bad_file) RemoveLogs((*directory)->path());
     if (trained) {
       saved = (*directory)->Write(kSummaryFile, ToJson(out.summary));
-    } else if (!fleet->local()) {
+    } else if (bad_file || !fleet->local()) {
       (*directory)->Abandon();
     }
     PrintError(request.command, result);
@@ -128,7 +159,7 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
       std::cerr << "resbm " << request.command << ": " << host.driver().committed_steps()
                 << " steps were committed; their figures are in " << (*directory)->path() << std::endl;
     }
-    out.code = signals->interrupted() ? kExitInterrupted : kExitPeer;
+    out.code = signals->interrupted() ? kExitInterrupted : bad_file ? kExitUsage : kExitPeer;
     return out;
   }
   if (!saved.ok()) return fail(Annotate(saved, "the run is not saved"), kExitUsage);

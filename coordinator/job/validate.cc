@@ -116,6 +116,9 @@ FieldErrors FindErrors(const v1::Job& job, std::optional<int> requested_stages) 
   CheckData(job.data(), errors);
   CheckModelTakesData(job, errors);
   CheckRun(job.run(), errors);
+  if (job.has_init_from() && job.init_from().path().empty()) {
+    errors.Add("init_from.path", "is empty; it names a safetensors file");
+  }
   CheckTimeouts(job.timeouts(), errors);
   return errors;
 }

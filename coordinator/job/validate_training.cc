@@ -15,6 +15,7 @@ constexpr double kShortestDefaultStallSeconds = 60;
 constexpr std::int64_t kMostSamples = 1 << 20;
 constexpr std::int64_t kMostMicroBatches = 4096;
 constexpr std::int64_t kMostThreads = 1024;
+constexpr std::int64_t kMostNewtonSchulzSteps = 99;  // as PyTorch
 
 void CheckRange(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& path,
                 FieldErrors& errors) {
@@ -50,13 +51,21 @@ void CheckSgd(const v1::Optimizer::Sgd& sgd, FieldErrors& errors) {
   if (sgd.nesterov() && sgd.dampening() != 0) errors.Add(path + "nesterov", "does not go with dampening; set it to 0");
 }
 
-void CheckAdamW(const v1::Optimizer::AdamW& adamw, FieldErrors& errors) {
-  const std::string path = "optimizer.adamw.";
+void CheckAdamW(const v1::Optimizer::AdamW& adamw, const std::string& path, FieldErrors& errors) {
   CheckPositive(adamw.learning_rate(), path + "learning_rate", errors);
   CheckDecay(adamw.beta1(), path + "beta1", errors);
   CheckDecay(adamw.beta2(), path + "beta2", errors);
   CheckPositive(adamw.epsilon(), path + "epsilon", errors);
   CheckNotNegative(adamw.weight_decay(), path + "weight_decay", errors);
+}
+
+void CheckMuon(const v1::Optimizer::Muon& muon, FieldErrors& errors) {
+  const std::string path = "optimizer.muon.";
+  CheckPositive(muon.learning_rate(), path + "learning_rate", errors);
+  CheckDecay(muon.momentum(), path + "momentum", errors);
+  CheckNotNegative(muon.weight_decay(), path + "weight_decay", errors);
+  CheckRange(muon.ns_steps(), 1, kMostNewtonSchulzSteps, path + "ns_steps", errors);
+  CheckAdamW(muon.adamw(), path + "adamw.", errors);
 }
 
 void CheckSchedule(const v1::LearningRateSchedule& schedule, FieldErrors& errors) {
@@ -97,10 +106,10 @@ void CheckBatch(const v1::Batch& batch, FieldErrors& errors) {
 void CheckOptimizer(const v1::Optimizer& optimizer, FieldErrors& errors) {
   switch (optimizer.kind_case()) {
     case v1::Optimizer::kSgd: CheckSgd(optimizer.sgd(), errors); break;
-    case v1::Optimizer::kAdamw: CheckAdamW(optimizer.adamw(), errors); break;
-    case v1::Optimizer::kMuon: break;  // unsupported.h refuses it
+    case v1::Optimizer::kAdamw: CheckAdamW(optimizer.adamw(), "optimizer.adamw.", errors); break;
+    case v1::Optimizer::kMuon: CheckMuon(optimizer.muon(), errors); break;
     case v1::Optimizer::KIND_NOT_SET:
-      errors.Add("optimizer", "says no kind of optimizer; choose sgd {} or adamw {}");
+      errors.Add("optimizer", "says no kind of optimizer; choose sgd {}, adamw {} or muon {}");
       break;
   }
   CheckNotNegative(optimizer.clip_norm(), "optimizer.clip_norm", errors);

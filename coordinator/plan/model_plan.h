@@ -35,7 +35,8 @@ struct ModelPlan {
 // Without errors the result is complete. Errors have paths into the job ("boundary.ratio"): sizes out of
 // range, a cut point that is unknown, twice, not in the order of the layers or after the last one, a ratio
 // that does not divide the channels, norm_groups that do not, a RESBM boundary after a layer without
-// height and width. Fields that are marked unsupported are not looked at.
+// height and width. Fields that are marked unsupported are not looked at. A boundary that changes channels or
+// size changes what the layers after it take.
 std::optional<ModelPlan> ExpandModel(const v1::Job& job, FieldErrors& errors);
 
 // The same; INVALID_ARGUMENT with one line per error.
@@ -51,7 +52,8 @@ int LowDimNormGroups(int channels, std::int64_t height, std::int64_t width);
 v1::Boundary MergedBoundary(const v1::Job& job, int index);
 v1::Wire MergedWire(const v1::Job& job, int index);
 
-// Which path sets the field of that boundary: "cut_point[1].boundary.ratio", or "boundary.ratio".
+// Which path sets the field of that boundary: "cut_point[1].boundary.ratio", or "boundary.ratio". `field` may be
+// "low_dim.depth".
 std::string BoundaryPath(const v1::Job& job, int index, const std::string& field);
 
 }  // namespace resbm::coordinator

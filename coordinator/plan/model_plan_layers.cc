@@ -51,8 +51,8 @@ std::uint64_t NormParameters(std::int64_t channels) { return 2 * channels; }
 // Collects layers; each starts where the last one ended.
 class LayerList {
  public:
-  LayerList(const v1::ImageShape& input, FieldErrors& errors)
-      : shape_{input.channels(), input.height(), input.width()}, errors_(errors) {}
+  LayerList(const v1::ImageShape& input, const BoundaryChanges& changes, FieldErrors& errors)
+      : shape_{input.channels(), input.height(), input.width()}, changes_(changes), errors_(errors) {}
 
   const Shape& shape() const { return shape_; }
 
@@ -68,6 +68,11 @@ class LayerList {
     shape_ = out;
     flat_ |= flattens;
     AddShape(*layer.mutable_output_shape());
+    const auto change = changes_.find(layer.name());
+    if (change != changes_.end() && !flat_) {
+      const std::int64_t channels = change->second.out_channels;
+      shape_ = Strided(shape_, channels > 0 ? channels : shape_.channels, change->second.stride);
+    }
     return layer;
   }
 
@@ -91,6 +96,7 @@ class LayerList {
   }
 
   Shape shape_;
+  const BoundaryChanges& changes_;
   FieldErrors& errors_;
   bool flat_ = false;
   std::vector<v1::LayerSpec> layers_;
@@ -196,8 +202,9 @@ bool CheckResNet(const v1::ResNet& resnet, FieldErrors& errors) {
   return good;
 }
 
-std::vector<v1::LayerSpec> ResNetLayers(const v1::ResNet& resnet, FieldErrors& errors) {
-  LayerList list(resnet.input(), errors);
+std::vector<v1::LayerSpec> ResNetLayers(const v1::ResNet& resnet, const BoundaryChanges& changes,
+                                        FieldErrors& errors) {
+  LayerList list(resnet.input(), changes, errors);
   AddStem(resnet.stem(), resnet.norm_groups(), list);
   for (int i = 0; i < resnet.group_size(); ++i) {
     const v1::ResNet::Group& group = resnet.group(i);
@@ -226,8 +233,8 @@ bool CheckMlp(const v1::Mlp& mlp, FieldErrors& errors) {
   return good;
 }
 
-std::vector<v1::LayerSpec> MlpLayers(const v1::Mlp& mlp, FieldErrors& errors) {
-  LayerList list(mlp.input(), errors);
+std::vector<v1::LayerSpec> MlpLayers(const v1::Mlp& mlp, const BoundaryChanges& changes, FieldErrors& errors) {
+  LayerList list(mlp.input(), changes, errors);
   const Shape image = list.shape();
   list.Add("flatten", 0, 0, {image.values(), 1, 1}, /*flattens=*/true).mutable_flatten();
   for (int i = 0; i < mlp.hidden_size(); ++i) AddLinear(absl::StrCat("hidden", i), mlp.hidden(i), true, list);
@@ -237,14 +244,14 @@ std::vector<v1::LayerSpec> MlpLayers(const v1::Mlp& mlp, FieldErrors& errors) {
 
 }  // namespace
 
-std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, FieldErrors& errors) {
+std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, const BoundaryChanges& changes, FieldErrors& errors) {
   switch (model.kind_case()) {
     case v1::Model::kResnet:
       if (!CheckResNet(model.resnet(), errors)) return {};
-      return ResNetLayers(model.resnet(), errors);
+      return ResNetLayers(model.resnet(), changes, errors);
     case v1::Model::kMlp:
       if (!CheckMlp(model.mlp(), errors)) return {};
-      return MlpLayers(model.mlp(), errors);
+      return MlpLayers(model.mlp(), changes, errors);
     case v1::Model::kTransformer: errors.Add("model.transformer", "language models are not implemented"); return {};
     case v1::Model::KIND_NOT_SET: break;
   }

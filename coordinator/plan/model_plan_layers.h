@@ -2,6 +2,9 @@
 #ifndef RESBM_COORDINATOR_PLAN_MODEL_PLAN_LAYERS_H_
 #define RESBM_COORDINATOR_PLAN_MODEL_PLAN_LAYERS_H_
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "coordinator/job/field_errors.h"
@@ -10,8 +13,16 @@
 
 namespace resbm::coordinator {
 
-// Complete only if it adds no errors.
-std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, FieldErrors& errors);
+// What a boundary leaves of the shape that it takes.
+struct BoundaryChange {
+  std::int64_t out_channels = 0;  // 0 = as many
+  int stride = 1;
+};
+// By the name of the layer before the boundary.
+using BoundaryChanges = std::map<std::string, BoundaryChange>;
+
+// Complete only if it adds no errors. A change after a layer without height and width is passed over.
+std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, const BoundaryChanges& changes, FieldErrors& errors);
 
 }  // namespace resbm::coordinator
 

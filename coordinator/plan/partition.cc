@@ -7,11 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "coordinator/job/nearest_name.h"
 #include "coordinator/plan/partition_balance.h"
+#include "proto/base/encoded_tensor.h"
 
 namespace resbm::coordinator {
 namespace {
 
-std::uint64_t BytesPerValue(v1::Codec codec) { return codec == v1::CODEC_FP32 ? 4 : 2; }
+// The payload of that many values. What no number holds counts as the largest.
+std::uint64_t BytesOf(v1::Codec codec, std::uint64_t values) {
+  const WireDtype dtype = codec == v1::CODEC_FP32 ? WireDtype::kFloat32 : WireDtype::kFloat16;
+  return PayloadBytesOf(static_cast<WireCodec>(codec), dtype, values).value_or(~std::uint64_t{0});
+}
 
 // Between boundaries a and b (-1 and their number: the ends of the model), both cut.
 StageRange RangeBetween(const ModelPlan& model, int a, int b) {
@@ -137,6 +142,24 @@ Normalisation NormalisationOf(const v1::Data& data) {
   return {};
 }
 
+void SetAdamW(const v1::Optimizer::AdamW& adamw, v1::AdamWOptions* out) {
+  out->set_beta1(adamw.beta1());
+  out->set_beta2(adamw.beta2());
+  out->set_epsilon(adamw.epsilon());
+  out->set_weight_decay(adamw.weight_decay());
+}
+
+void SetMuon(const v1::Optimizer::Muon& muon, v1::MuonOptions* out) {
+  out->set_momentum(muon.momentum());
+  out->set_nesterov(muon.nesterov());
+  out->set_weight_decay(muon.weight_decay());
+  out->set_ns_steps(static_cast<std::uint32_t>(muon.ns_steps()));
+  out->set_adjust(muon.adjust() == v1::Optimizer::Muon::ORIGINAL ? v1::MuonOptions::ORIGINAL
+                                                                 : v1::MuonOptions::MATCH_RMS_ADAMW);
+  SetAdamW(muon.adamw(), out->mutable_adamw());
+  out->set_adamw_rate_ratio(muon.adamw().learning_rate() / muon.learning_rate());
+}
+
 v1::OptimizerSpec OptimizerOf(const v1::Optimizer& optimizer) {
   v1::OptimizerSpec spec;
   if (optimizer.has_sgd()) {
@@ -145,10 +168,9 @@ v1::OptimizerSpec OptimizerOf(const v1::Optimizer& optimizer) {
     spec.mutable_sgd()->set_weight_decay(optimizer.sgd().weight_decay());
     spec.mutable_sgd()->set_dampening(optimizer.sgd().dampening());
   } else if (optimizer.has_adamw()) {
-    spec.mutable_adamw()->set_beta1(optimizer.adamw().beta1());
-    spec.mutable_adamw()->set_beta2(optimizer.adamw().beta2());
-    spec.mutable_adamw()->set_epsilon(optimizer.adamw().epsilon());
-    spec.mutable_adamw()->set_weight_decay(optimizer.adamw().weight_decay());
+    SetAdamW(optimizer.adamw(), spec.mutable_adamw());
+  } else if (optimizer.has_muon()) {
+    SetMuon(optimizer.muon(), spec.mutable_muon());
   }
   return spec;
 }
@@ -158,7 +180,7 @@ v1::OptimizerSpec OptimizerOf(const v1::Optimizer& optimizer) {
 std::uint64_t CrossingBytes(const v1::BoundarySpec& boundary) {
   std::uint64_t values = 1;
   for (const std::int64_t dim : boundary.wire_shape()) values *= dim;
-  return values * (BytesPerValue(boundary.activation_codec()) + BytesPerValue(boundary.gradient_codec()));
+  return BytesOf(boundary.activation_codec(), values) + BytesOf(boundary.gradient_codec(), values);
 }
 
 int StageCount(const v1::Job& job, std::optional<int> requested) {

@@ -15,6 +15,8 @@ std::string CodecName(v1::Codec codec) {
     case v1::CODEC_BF16: return "bf16";
     case v1::CODEC_FP16: return "fp16";
     case v1::CODEC_RAW: return "raw";
+    case v1::CODEC_INT8: return "int8";
+    case v1::CODEC_INT4: return "int4";
     default: return "unknown";
   }
 }

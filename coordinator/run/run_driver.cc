@@ -168,6 +168,9 @@ void RunDriver::OnReady(int stage, const v1::Ready& ready) {
   ready_[stage] = ready;
   stages_[stage].answered = true;
   if (!AllAnswered()) return;
+  if (plan_.check_ready) {
+    if (absl::Status status = plan_.check_ready(ready_); !status.ok()) return Fail(status);
+  }
   environment_->OpenFeed(fence_);
   NextTask();
 }

@@ -46,6 +46,8 @@ struct RunPlan {
   std::string origin;  // for the first state_id
   // Set: weights come from shards (one each stage, in `stages` order) instead of the seed.
   std::vector<v1::Resume::Restore> restore;
+  // When every stage is ready, before the first step: an error ends the run. May be empty.
+  std::function<absl::Status(const std::vector<v1::Ready>&)> check_ready;
 
   std::int64_t total_steps = 0;
   // A pure function of the step, from 1.

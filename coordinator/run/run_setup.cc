@@ -14,6 +14,7 @@ namespace resbm::coordinator {
 namespace {
 
 double BaseLearningRate(const v1::Optimizer& optimizer) {
+  if (optimizer.has_muon()) return optimizer.muon().learning_rate();
   return optimizer.has_adamw() ? optimizer.adamw().learning_rate() : optimizer.sgd().learning_rate();
 }
 

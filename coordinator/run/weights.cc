@@ -41,8 +41,8 @@ absl::StatusOr<std::string> MergeShards(absl::Span<const std::string> shards) {
   return merged;
 }
 
-absl::StatusOr<std::vector<std::string>> SplitWeights(std::string_view weights,
-                                                      absl::Span<const v1::StageSpec> stages) {
+absl::StatusOr<std::vector<std::string>> SplitWeights(std::string_view weights, absl::Span<const v1::StageSpec> stages,
+                                                      std::vector<std::string>* left_out) {
   RESBM_ASSIGN_OR_RETURN(const SafetensorsFile file, ParseSafetensors(weights));
   std::vector<SafetensorsFile> parts(stages.size());
   for (const SafetensorsEntry& tensor : file.tensors) {
@@ -52,7 +52,9 @@ absl::StatusOr<std::vector<std::string>> SplitWeights(std::string_view weights,
       parts[s].tensors.push_back(tensor);
       taken = true;
     }
-    if (!taken) {
+    if (!taken && left_out != nullptr) {
+      left_out->push_back(tensor.name);
+    } else if (!taken) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "the weights hold \"%s\", which belongs to no layer or boundary of the job's model", tensor.name));
     }

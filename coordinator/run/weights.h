@@ -16,9 +16,10 @@ namespace resbm::coordinator {
 absl::StatusOr<std::string> MergeShards(absl::Span<const std::string> shards);
 
 // What each stage needs of `weights`: its layers and the boundaries it takes part in. INVALID_ARGUMENT: not
-// a safetensors file, or a tensor that belongs to no layer (the file is of another model).
-absl::StatusOr<std::vector<std::string>> SplitWeights(std::string_view weights,
-                                                      absl::Span<const v1::StageSpec> stages);
+// a safetensors file, or a tensor that belongs to no layer (the file is of another model); with `left_out` the
+// names of such tensors go there instead.
+absl::StatusOr<std::vector<std::string>> SplitWeights(std::string_view weights, absl::Span<const v1::StageSpec> stages,
+                                                      std::vector<std::string>* left_out = nullptr);
 
 // Prefix of a boundary's parameters: "boundaries.<cut point, dots as _>.".
 std::string BoundaryPrefix(std::string_view cut_point);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -41,7 +42,16 @@ class SharedBytes {
 
 // Numbers equal those of resbm.v1.WireDtype and resbm.v1.Codec (a test compares them).
 enum class WireDtype : std::uint8_t { kFloat32 = 1, kBfloat16 = 2, kFloat16 = 3, kUint8 = 4, kInt64 = 5 };
-enum class WireCodec : std::uint8_t { kFp32 = 1, kBf16 = 2, kFp16 = 3, kRaw = 4 };
+// kInt8, kInt4: blockwise, with dtype kUint8 (bytes); model/block_codec.h says how the bytes lie.
+enum class WireCodec : std::uint8_t { kFp32 = 1, kBf16 = 2, kFp16 = 3, kRaw = 4, kInt8 = 5, kInt4 = 6 };
+
+// Values of the flattened tensor that share a scale in a blockwise codec.
+inline constexpr std::size_t kBlockSize = 64;
+
+// 0: the codec has no blocks.
+constexpr std::uint32_t BlockSizeOf(WireCodec codec) {
+  return codec == WireCodec::kInt8 || codec == WireCodec::kInt4 ? static_cast<std::uint32_t>(kBlockSize) : 0;
+}
 
 constexpr std::size_t SizeOf(WireDtype dtype) {
   switch (dtype) {
@@ -52,6 +62,19 @@ constexpr std::size_t SizeOf(WireDtype dtype) {
     case WireDtype::kInt64: return 8;
   }
   return 0;
+}
+
+// Bytes of a payload of that many values; nothing where 64 bits do not hold them.
+constexpr std::optional<std::uint64_t> PayloadBytesOf(WireCodec codec, WireDtype dtype, std::uint64_t values) {
+  std::uint64_t bytes = 0;
+  if (BlockSizeOf(codec) == 0) {
+    if (__builtin_mul_overflow(values, std::uint64_t{SizeOf(dtype)}, &bytes)) return std::nullopt;
+    return bytes;
+  }
+  const std::uint64_t scales = 4 * (values / kBlockSize + (values % kBlockSize > 0 ? 1 : 0));
+  const std::uint64_t quantised = codec == WireCodec::kInt4 ? values / 2 + values % 2 : values;
+  if (__builtin_add_overflow(scales, quantised, &bytes)) return std::nullopt;
+  return bytes;
 }
 
 struct EncodedTensor {

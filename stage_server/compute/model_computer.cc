@@ -75,7 +75,11 @@ absl::Status ModelComputer::Do(const Load& load, WorkResult* result) {
   if (const auto* seed = std::get_if<std::uint64_t>(&load.weights)) {
     RESBM_RETURN_IF_ERROR(model_->Initialise(*seed));
   } else {
-    RESBM_RETURN_IF_ERROR(model_->LoadWeights(*std::get<std::shared_ptr<const std::string>>(load.weights)));
+    RESBM_ASSIGN_OR_RETURN(
+        model::RestoreReport report,
+        model_->Restore(*std::get<std::shared_ptr<const std::string>>(load.weights), load.seed));
+    result->unused_tensors = std::move(report.unused_tensors);
+    result->seeded_parameters = std::move(report.seeded_parameters);
   }
   for (const model::ParameterInfo& parameter : model_->parameters()) {
     result->parameters.push_back({parameter.name, parameter.size});

@@ -1,29 +1,14 @@
 #include "stage_server/compute/spec_from_proto.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "stage_server/compute/boundary_from_proto.h"
+#include "stage_server/compute/checked_ints.h"
 
 namespace resbm::stage_server {
 namespace {
-
-// Reads the ints of one message; remembers the first that is too large.
-class Ints {
- public:
-  int operator()(const char* field, std::uint32_t value) {
-    if (value > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
-      if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat(field, " is ", value));
-      return 0;
-    }
-    return static_cast<int>(value);
-  }
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status status_;
-};
 
 std::vector<std::int64_t> Shape(const google::protobuf::RepeatedField<std::int64_t>& dims) {
   return {dims.begin(), dims.end()};
@@ -68,39 +53,28 @@ absl::StatusOr<model::LayerSpec> Layer(const v1::LayerSpec& spec) {
   return layer;
 }
 
-absl::StatusOr<WireCodec> FloatCodec(const char* field, v1::Codec codec) {
-  switch (codec) {
-    case v1::CODEC_FP32: return WireCodec::kFp32;
-    case v1::CODEC_BF16: return WireCodec::kBf16;
-    case v1::CODEC_FP16: return WireCodec::kFp16;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(field, " is ", static_cast<int>(codec),
-                                                     ", not CODEC_FP32, CODEC_BF16 or CODEC_FP16"));
-  }
+model::AdamWOptions AdamW(const v1::AdamWOptions& adamw) {
+  return {adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};
 }
 
-absl::StatusOr<model::BoundarySpec> Boundary(const v1::BoundarySpec& spec) {
-  model::BoundarySpec boundary;
+absl::StatusOr<model::MuonOptions> Muon(const v1::MuonOptions& spec) {
+  model::MuonOptions muon;
   Ints ints;
-  boundary.cut_point = spec.cut_point();
-  boundary.after_layer = ints("after_layer", spec.after_layer());
-  switch (spec.kind()) {
-    case v1::BoundarySpec::RESBM: boundary.kind = model::BoundaryKind::kResbm; break;
-    case v1::BoundarySpec::IDENTITY: boundary.kind = model::BoundaryKind::kIdentity; break;
-    default:
-      return absl::InvalidArgumentError("its kind is not known here; is the coordinator of a newer release?");
-  }
-  boundary.in_channels = ints("in_channels", spec.in_channels());
-  boundary.out_channels = ints("out_channels", spec.out_channels());
-  boundary.crossing_channels = ints("crossing_channels", spec.crossing_channels());
-  boundary.norm_groups = ints("norm_groups", spec.norm_groups());
+  muon.momentum = spec.momentum();
+  muon.nesterov = spec.nesterov();
+  muon.weight_decay = spec.weight_decay();
+  muon.ns_steps = ints("ns_steps", spec.ns_steps());
   RESBM_RETURN_IF_ERROR(ints.status());
-  RESBM_ASSIGN_OR_RETURN(boundary.activation_codec, FloatCodec("activation_codec", spec.activation_codec()));
-  RESBM_ASSIGN_OR_RETURN(boundary.gradient_codec, FloatCodec("gradient_codec", spec.gradient_codec()));
-  boundary.input_shape = Shape(spec.input_shape());
-  boundary.wire_shape = Shape(spec.wire_shape());
-  boundary.output_shape = Shape(spec.output_shape());
-  return boundary;
+  switch (spec.adjust()) {
+    case v1::MuonOptions::ORIGINAL: muon.adjust = model::MuonOptions::Adjust::kOriginal; break;
+    case v1::MuonOptions::MATCH_RMS_ADAMW: muon.adjust = model::MuonOptions::Adjust::kMatchRmsAdamW; break;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("Muon's adjust ", static_cast<int>(spec.adjust()), " is not known here"));
+  }
+  muon.adamw = AdamW(spec.adamw());
+  muon.adamw_rate_ratio = spec.adamw_rate_ratio();
+  return muon;
 }
 
 }  // namespace
@@ -119,7 +93,7 @@ absl::StatusOr<model::StageSpec> SpecFromProto(const v1::StageSpec& spec) {
     stage.layers.push_back(*std::move(converted));
   }
   for (const v1::BoundarySpec& boundary : spec.boundaries()) {
-    absl::StatusOr<model::BoundarySpec> converted = Boundary(boundary);
+    absl::StatusOr<model::BoundarySpec> converted = BoundaryFromProto(boundary);
     if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("boundary \"", boundary.cut_point(), "\""));
     stage.boundaries.push_back(*std::move(converted));
   }
@@ -129,9 +103,9 @@ absl::StatusOr<model::StageSpec> SpecFromProto(const v1::StageSpec& spec) {
       stage.optimizer = model::SgdOptions{sgd.momentum(), sgd.nesterov(), sgd.weight_decay(), sgd.dampening()};
       break;
     }
-    case v1::OptimizerSpec::kAdamw: {
-      const v1::AdamWOptions& adamw = spec.optimizer().adamw();
-      stage.optimizer = model::AdamWOptions{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};
+    case v1::OptimizerSpec::kAdamw: stage.optimizer = AdamW(spec.optimizer().adamw()); break;
+    case v1::OptimizerSpec::kMuon: {
+      RESBM_ASSIGN_OR_RETURN(stage.optimizer, Muon(spec.optimizer().muon()));
       break;
     }
     case v1::OptimizerSpec::KIND_NOT_SET:

@@ -207,6 +207,7 @@ class StageMachine {
   std::optional<v1::StageSpec> loaded_;
   StageShape shape_;
   std::vector<ParameterSize> parameters_;
+  std::vector<std::string> unused_tensors_, seeded_parameters_;  // until Ready says them, once
   v1::MemoryPlan memory_plan_;
 
   // Handing out weights of state_id_.

@@ -141,6 +141,8 @@ void StageMachine::OnLoaded(WorkResult result) {
   }
   loaded_ = resume_.stage();
   parameters_ = std::move(result.parameters);
+  unused_tensors_ = std::move(result.unused_tensors);
+  seeded_parameters_ = std::move(result.seeded_parameters);
   state_id_ = resume_.state_id();
   step_ = resume_.step();
   if (restore_done_) {
@@ -162,6 +164,8 @@ void StageMachine::BecomeReady() {
     ready->add_parameter_names(parameter.name);
     ready->add_parameter_sizes(parameter.values);
   }
+  for (std::string& name : std::exchange(unused_tensors_, {})) ready->add_unused_tensors(std::move(name));
+  for (std::string& name : std::exchange(seeded_parameters_, {})) ready->add_seeded_parameters(std::move(name));
   Emit(std::move(event));
   FailIfLinkBroke();
 }
@@ -246,6 +250,7 @@ void StageMachine::PutShard(const v1::PutShardRequest& request, PutShardDone don
   }
   if (receiver_->complete()) {
     load_ = Load{resume_.stage(), receiver_->Take()};
+    if (resume_.restore().has_seed()) load_->seed = resume_.restore().seed();
     receiver_.reset();
     restore_done_ = std::move(done);
     Advance();

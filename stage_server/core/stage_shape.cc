@@ -23,7 +23,8 @@ absl::StatusOr<std::vector<std::int64_t>> CheckedShape(const google::protobuf::R
 }
 
 bool IsFloatCodec(v1::Codec codec) {
-  return codec == v1::CODEC_FP32 || codec == v1::CODEC_BF16 || codec == v1::CODEC_FP16;
+  return codec == v1::CODEC_FP32 || codec == v1::CODEC_BF16 || codec == v1::CODEC_FP16 || codec == v1::CODEC_INT8 ||
+         codec == v1::CODEC_INT4;
 }
 
 absl::StatusOr<CutBoundary> Cut(const v1::BoundarySpec& spec) {
@@ -35,7 +36,7 @@ absl::StatusOr<CutBoundary> Cut(const v1::BoundarySpec& spec) {
   if (!IsFloatCodec(spec.activation_codec()) || !IsFloatCodec(spec.gradient_codec())) {
     return absl::InvalidArgumentError(absl::StrCat("boundary \"", spec.cut_point(),
                                                    "\": activation_codec and gradient_codec must be CODEC_FP32, "
-                                                   "CODEC_BF16 or CODEC_FP16"));
+                                                   "CODEC_BF16, CODEC_FP16, CODEC_INT8 or CODEC_INT4"));
   }
   cut.activation_codec = spec.activation_codec();
   cut.gradient_codec = spec.gradient_codec();
@@ -98,6 +99,7 @@ v1::MemoryPlan PlanMemory(const v1::StageSpec& spec) {
   }
   double per_parameter = 0;
   if (spec.optimizer().has_adamw()) per_parameter = 2;
+  if (spec.optimizer().has_muon()) per_parameter = 1;  // at the least; what AdamW takes of it has 2
   if (spec.optimizer().has_sgd() && spec.optimizer().sgd().momentum() != 0) per_parameter = 1;
   const auto bytes = [](double values) {
     return static_cast<std::uint64_t>(values * 4 < 1e18 ? values * 4 : 1e18);

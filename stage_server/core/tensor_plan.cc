@@ -14,6 +14,8 @@ v1::WireDtype DtypeOf(v1::Codec codec) {
   switch (codec) {
     case v1::CODEC_BF16: return v1::BFLOAT16;
     case v1::CODEC_FP16: return v1::FLOAT16;
+    case v1::CODEC_INT8:
+    case v1::CODEC_INT4: return v1::UINT8;
     default: return v1::FLOAT32;
   }
 }
@@ -33,9 +35,10 @@ absl::StatusOr<v1::TensorHeader> Header(v1::TensorKind kind, WorkId id, std::uin
   header.set_tensor_count(1);
   header.set_codec(codec);
   header.set_dtype(dtype);
+  header.set_block_size(BlockSizeOf(static_cast<WireCodec>(codec)));
   header.add_dims(samples);
   for (std::int64_t dim : shape) header.add_dims(dim);
-  const absl::StatusOr<std::uint64_t> bytes = wire::PayloadBytes(header.dims(), static_cast<WireDtype>(dtype));
+  const absl::StatusOr<std::uint64_t> bytes = wire::PayloadBytes(header.dims(), static_cast<WireDtype>(dtype), static_cast<WireCodec>(codec));
   if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("micro-batch ", micro_batch));
   if (*bytes > max_tensor_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("micro-batch ", micro_batch, ": ", v1::TensorKind_Name(kind), " [",

@@ -21,6 +21,8 @@ struct Load {
   v1::StageSpec spec;
   // A seed for initial weights, or a safetensors file (never null).
   std::variant<std::uint64_t, std::shared_ptr<const std::string>> weights;
+  // With a file: it may lack parameters, which start from this seed.
+  std::optional<std::uint64_t> seed = std::nullopt;
 };
 
 struct Forward {
@@ -96,6 +98,9 @@ struct WorkResult {
   std::vector<double> squared_norms;
   // Load: the same order.
   std::vector<ParameterSize> parameters;
+  // Load of a file: tensors without use here, and parameters that started from the seed.
+  std::vector<std::string> unused_tensors;
+  std::vector<std::string> seeded_parameters;
   // SaveShard.
   std::shared_ptr<const std::string> shard;
   ComputeMemory memory;

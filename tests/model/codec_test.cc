@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace resbm::model {
@@ -230,6 +231,67 @@ TEST(Codec, FieldsThatDoNotFitTogetherAreRefused) {
   bad = Encode(Normal({2, 3}, 1), WireCodec::kFp32);
   bad.scale_exponent = 1;
   EXPECT_TRUE(refused(bad));
+}
+
+TEST(Codec, BlockwiseCodecsComeBackWithinHalfAScaleInAnyLayout) {
+  const at::Tensor x = Normal({3, 5, 7, 9}, 1e-4);
+  for (const auto& [codec, levels, bytes] :
+       {std::tuple(WireCodec::kInt8, 127, 945 + 15 * 4), std::tuple(WireCodec::kInt4, 7, 473 + 15 * 4)}) {
+    const EncodedTensor encoded = Encode(x, codec);
+    EXPECT_EQ(encoded.dims, (std::vector<std::int64_t>{3, 5, 7, 9}));
+    EXPECT_EQ(encoded.dtype, WireDtype::kUint8);
+    EXPECT_EQ(encoded.scale_exponent, 0);
+    EXPECT_EQ(encoded.payload.size(), static_cast<std::size_t>(bytes));
+    const at::Tensor back = MustDecode(encoded);
+    EXPECT_EQ(back.sizes(), x.sizes());
+    const double bound = 0.5 * x.abs().max().item<double>() / levels;
+    EXPECT_LE(back.sub(x).abs().max().item<double>(), bound * (1 + 1e-5));
+    EXPECT_GT(back.sub(x).abs().max().item<double>(), 0);
+    EXPECT_EQ(Encode(x.contiguous(at::MemoryFormat::ChannelsLast), codec).payload.view(), encoded.payload.view());
+  }
+}
+
+TEST(Codec, BlockwiseCodecsCountNonFiniteValuesAndStayFinite) {
+  const at::Tensor x = at::tensor(at::ArrayRef<float>({1.0f, kInfinity, -kInfinity, kNaN, -2.0f}));
+  for (const WireCodec codec : {WireCodec::kInt8, WireCodec::kInt4}) {
+    const EncodedTensor encoded = Encode(x, codec);
+    EXPECT_EQ(encoded.non_finite, 3u);
+    const at::Tensor back = MustDecode(encoded);
+    EXPECT_EQ(ExtentByOperators(back).non_finite, 0u);
+    EXPECT_EQ(back[1].item<float>(), 2.0f);
+    EXPECT_EQ(back[3].item<float>(), 0.0f);
+    EXPECT_EQ(back[4].item<float>(), -2.0f);
+  }
+}
+
+TEST(Codec, BlockwiseFieldsThatDoNotFitTogetherAreRefused) {
+  for (const WireCodec codec : {WireCodec::kInt8, WireCodec::kInt4}) {
+    const EncodedTensor good = Encode(Normal({2, 65}, 1), codec);
+    EXPECT_TRUE(Decode(good, kCpu).ok());
+    const auto refused = [](const EncodedTensor& encoded) {
+      return Decode(encoded, kCpu).status().code() == absl::StatusCode::kInvalidArgument;
+    };
+    EncodedTensor bad = good;
+    bad.payload = SharedBytes(good.payload.owner(), good.payload.data(), good.payload.size() - 1);
+    EXPECT_TRUE(refused(bad));
+    bad = good;
+    bad.dims = {2, 66};
+    EXPECT_TRUE(refused(bad));
+    bad.dims = {std::int64_t{1} << 62, 4, 2};
+    EXPECT_TRUE(refused(bad));
+    bad = good;
+    bad.dtype = WireDtype::kFloat32;
+    EXPECT_TRUE(refused(bad));
+    bad = good;
+    bad.scale_exponent = 1;
+    EXPECT_TRUE(refused(bad));
+  }
+}
+
+TEST(Codec, AnEmptyTensorCrossesBlockwise) {
+  const EncodedTensor encoded = Encode(Normal({0, 4}, 1), WireCodec::kInt4);
+  EXPECT_EQ(encoded.payload.size(), 0u);
+  EXPECT_EQ(MustDecode(encoded).numel(), 0);
 }
 
 TEST(Codec, RandomBytesOfTheRightSizeDecode) {

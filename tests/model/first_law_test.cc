@@ -91,6 +91,11 @@ TEST_P(FirstLaw, HoldsWithFp16OnTheWireAndAdamW) {
   ExpectTheSame(model, OneCutEach(model), {.micro_batches = GetParam()});
 }
 
+TEST_P(FirstLaw, HoldsWithFp16OnTheWireAndMuon) {
+  const WholeModel model = SmallResnet(WireCodec::kFp16, MuonOptions());
+  ExpectTheSame(model, OneCutEach(model), {.micro_batches = GetParam()});
+}
+
 TEST_P(FirstLaw, HoldsForTheMlp) {
   const WholeModel model = SmallMlp(WireCodec::kFp16, NesterovSgd());
   ExpectTheSame(model, OneCutEach(model), {.micro_batches = GetParam()});
@@ -115,6 +120,13 @@ TEST(FirstLaw, HoldsWithChannelsInnermost) {
   Training run{.micro_batches = 3};
   run.compute.channels_last = true;
   const WholeModel model = SmallResnet(WireCodec::kFp16, NesterovSgd());
+  ExpectTheSame(model, OneCutEach(model), run);
+}
+
+TEST(FirstLaw, HoldsWithMuonAndChannelsInnermost) {
+  Training run{.micro_batches = 3};
+  run.compute.channels_last = true;
+  const WholeModel model = SmallResnet(WireCodec::kFp16, MuonOptions());
   ExpectTheSame(model, OneCutEach(model), run);
 }
 
@@ -185,6 +197,18 @@ TEST(Pipeline, LowersTheLoss) {
   const Batch batch = MakeBatch(model, 8, 4, 1);
   const double before = pipeline.EvaluateLoss(batch);
   for (int step = 0; step < 30; ++step) pipeline.Apply(pipeline.Compute(batch, Order::kOneFOneB), 1.0, 0.05);
+  EXPECT_LT(pipeline.EvaluateLoss(batch), 0.5 * before);
+}
+
+TEST(Pipeline, LowersTheLossWithMuon) {
+  MuonOptions muon;
+  muon.adamw_rate_ratio = 0.1;
+  const WholeModel model = SmallResnet(WireCodec::kFp16, muon);
+  Pipeline pipeline(model, {0, 2});
+  pipeline.Initialise(1);
+  const Batch batch = MakeBatch(model, 8, 4, 1);
+  const double before = pipeline.EvaluateLoss(batch);
+  for (int step = 0; step < 30; ++step) pipeline.Apply(pipeline.Compute(batch, Order::kOneFOneB), 0, 0.02);
   EXPECT_LT(pipeline.EvaluateLoss(batch), 0.5 * before);
 }
 

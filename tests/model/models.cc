@@ -77,12 +77,34 @@ ModelBuilder& ModelBuilder::Boundary(int ratio, int groups, WireCodec activation
   return *this;
 }
 
-ModelBuilder& ModelBuilder::Optimizer(std::variant<SgdOptions, AdamWOptions> optimizer) {
+ModelBuilder& ModelBuilder::With(BoundarySpec boundary, int ratio) {
+  boundary.cut_point = model_.layers.back().name;
+  boundary.after_layer = model_.layers.back().index;
+  boundary.input_shape = boundary.wire_shape = boundary.output_shape = shape_;
+  boundary.in_channels = static_cast<int>(shape_[0]);
+  if (boundary.out_channels == 0) boundary.out_channels = boundary.in_channels;
+  const int low = boundary.in_channels / ratio;
+  if (boundary.kind == BoundaryKind::kIdentityBlock) {
+    boundary.block_channels = low;
+  } else if (boundary.kind != BoundaryKind::kIdentity) {
+    const bool twice = boundary.kind == BoundaryKind::kResbm && boundary.shortcut == Shortcut::kTransmit;
+    boundary.crossing_channels = low;
+    for (std::size_t i = 1; i < 3; ++i) boundary.output_shape[i] = (shape_[i] - 1) / boundary.stride + 1;
+    boundary.wire_shape = boundary.output_shape;
+    boundary.wire_shape[0] = twice ? 2 * low : low;
+    boundary.output_shape[0] = boundary.out_channels;
+  }
+  shape_ = boundary.output_shape;
+  model_.boundaries.push_back(boundary);
+  return *this;
+}
+
+ModelBuilder& ModelBuilder::Optimizer(OptimizerOptions optimizer) {
   model_.optimizer = optimizer;
   return *this;
 }
 
-WholeModel SmallResnet(WireCodec codec, std::variant<SgdOptions, AdamWOptions> optimizer) {
+WholeModel SmallResnet(WireCodec codec, OptimizerOptions optimizer) {
   return ModelBuilder({1, 12, 12})
       .Stem(8, 1, 4)
       .Boundary(4, 1, codec, codec)
@@ -99,7 +121,7 @@ WholeModel SmallResnet(WireCodec codec, std::variant<SgdOptions, AdamWOptions> o
       .Build();
 }
 
-WholeModel SmallMlp(WireCodec codec, std::variant<SgdOptions, AdamWOptions> optimizer) {
+WholeModel SmallMlp(WireCodec codec, OptimizerOptions optimizer) {
   return ModelBuilder({2, 4, 4})
       .FlattenAll()
       .Boundary(0, 0, codec, codec)

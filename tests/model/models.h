@@ -16,7 +16,7 @@ namespace resbm::model {
 struct WholeModel {
   std::vector<LayerSpec> layers;
   std::vector<BoundarySpec> boundaries;
-  std::variant<SgdOptions, AdamWOptions> optimizer;
+  OptimizerOptions optimizer;
   std::vector<std::int64_t> input_shape;
 
   std::int64_t classes() const { return layers.back().output_shape.front(); }
@@ -35,7 +35,10 @@ class ModelBuilder {
   ModelBuilder& Dense(const std::string& name, int features, bool relu);
   // After the last layer. ratio 0 is IDENTITY.
   ModelBuilder& Boundary(int ratio, int groups, WireCodec activations, WireCodec gradients, int out_channels = 0);
-  ModelBuilder& Optimizer(std::variant<SgdOptions, AdamWOptions> optimizer);
+  // Any boundary after the last layer: place, shapes and in_channels are filled in, and of 0 out_channels
+  // as many; crossing_channels or block_channels become in_channels / ratio.
+  ModelBuilder& With(BoundarySpec boundary, int ratio);
+  ModelBuilder& Optimizer(OptimizerOptions optimizer);
   WholeModel Build() const { return model_; }
 
  private:
@@ -48,10 +51,10 @@ class ModelBuilder {
 // 1x12x12 grey, stem of 8 channels, two groups of two blocks, the second widening and striding (one bottleneck),
 // pool, head of 5 classes; boundaries after "stem", "group0.0", "group0.1", "group1.0". 4 cut points: up to 5
 // stages.
-WholeModel SmallResnet(WireCodec codec, std::variant<SgdOptions, AdamWOptions> optimizer);
+WholeModel SmallResnet(WireCodec codec, OptimizerOptions optimizer);
 
 // 2x4x4, flatten, two hidden layers, head; IDENTITY boundaries after "flatten", "hidden0", "hidden1".
-WholeModel SmallMlp(WireCodec codec, std::variant<SgdOptions, AdamWOptions> optimizer);
+WholeModel SmallMlp(WireCodec codec, OptimizerOptions optimizer);
 
 // One spec per stage; `cuts` are ascending indices of model.boundaries.
 std::vector<StageSpec> Cut(const WholeModel& model, const std::vector<int>& cuts);

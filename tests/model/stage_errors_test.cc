@@ -96,6 +96,12 @@ TEST(StageSpecCheck, RefusesImpossibleNumbers) {
   sgd.nesterov = true;
   spec = Cut(SmallResnet(WireCodec::kFp16, sgd), {})[0];
   ExpectSpecRefused(spec, {"nesterov"});
+  MuonOptions muon;
+  muon.ns_steps = 100;
+  ExpectSpecRefused(Cut(SmallResnet(WireCodec::kFp16, muon), {})[0], {"muon", "ns_steps 100"});
+  muon = MuonOptions();
+  muon.adamw.beta1 = 1;
+  ExpectSpecRefused(Cut(SmallResnet(WireCodec::kFp16, muon), {})[0], {"muon.adamw", "beta1 1"});
 }
 
 TEST(StageSpecCheck, WantsBoundariesWhereTheStageBeginsAndEnds) {

@@ -125,9 +125,44 @@ void DumpTraining(const WholeModel& model, int micro_batches, double clip_norm, 
   dump.Write(path);
 }
 
+// Gradient sums over 8 samples and the weights that each step made of them, by the step's number.
+void DumpSteps(const WholeModel& model, double learning_rate, const std::string& path) {
+  Pipeline pipeline(model, {0});
+  pipeline.Initialise(3);
+  Dump dump;
+  const auto add_all = [&](const std::string& what, int step, bool gradients) {
+    for (const auto& stage : pipeline.stages()) {
+      dump.AddFile(what + "." + std::to_string(step) + ".",
+                   Must(gradients ? stage->SaveGradients() : stage->SaveWeights()));
+    }
+  };
+  add_all("weights", 0, false);
+  for (int step = 0; step < 4; ++step) {
+    const Batch batch = MakeBatch(model, 8, 2, static_cast<std::uint32_t>(step));
+    const StepResult result = pipeline.Compute(batch, Order::kOneFOneB);
+    add_all("gradient_sums", step, true);
+    pipeline.Apply(result, 0, learning_rate);
+    add_all("weights", step + 1, false);
+  }
+  dump.Write(path);
+}
+
 // A stage in the middle: what enters has crossed an IDENTITY boundary, what leaves crosses another.
 StageSpec Middle(const WholeModel& model) {
   return Cut(model, {0, static_cast<int>(model.boundaries.size()) - 1})[1];
+}
+
+// Matrices large enough for the kernels that large matrices get, wider and taller than square.
+WholeModel WideResnet(const OptimizerOptions& optimizer) {
+  return ModelBuilder({3, 8, 8})
+      .Stem(64, 1, 8)
+      .Boundary(4, 2, kFp32, kFp32)
+      .Block("group0.0", 64, 1, 8)
+      .Block("group1.0", 128, 2, 8)
+      .Pool()
+      .Dense("head", 5, false)
+      .Optimizer(optimizer)
+      .Build();
 }
 
 void DumpAll(const std::string& folder) {
@@ -184,6 +219,17 @@ void DumpAll(const std::string& folder) {
   DumpTraining(SmallMlp(kFp32, nesterov), 1, 0, 0.1, path("training_mlp_nesterov"));
   DumpTraining(SmallMlp(kFp32, dampened), 1, 0, 0.1, path("training_mlp_dampened"));
   DumpTraining(SmallMlp(kFp32, adamw), 1, 0, 0.01, path("training_mlp_adamw"));
+
+  MuonOptions muon;
+  muon.momentum = 0.9;
+  muon.weight_decay = 0.2;
+  muon.adamw = adamw;
+  muon.adamw_rate_ratio = 0.5;
+  DumpSteps(WideResnet(muon), 0.02, path("steps_muon"));
+  muon.nesterov = false;
+  muon.ns_steps = 3;
+  muon.adjust = MuonOptions::Adjust::kMatchRmsAdamW;
+  DumpSteps(SmallMlp(kFp32, muon), 0.02, path("steps_muon_mlp"));
 }
 
 }  // namespace

@@ -182,6 +182,38 @@ class Parity(unittest.TestCase):
         adamw = lambda p: torch.optim.AdamW(p, 0.01, betas=(0.85, 0.98), eps=1e-7, weight_decay=0.1)
         self.check_training("mlp_adamw", small_mlp(), adamw, 0, exact=True)
 
+    def check_muon(self, case, adjust, nesterov, ns_steps):
+        tensors = self.load("steps_" + case)
+        adamw_takes = lambda name, w: w.dim() < 2 or name.startswith(("stem.", "head."))
+        matrices, rest = {}, {}
+        for name, w in with_prefix(tensors, "weights.0.").items():
+            if adamw_takes(name, w):
+                rest[name] = nn.Parameter(w.clone())
+            else:
+                matrices[name] = nn.Parameter(w.flatten(1).clone())
+        self.assertTrue(matrices)
+        self.assertTrue(rest)
+        muon = torch.optim.Muon(
+            matrices.values(), 0.02, 0.2, 0.9, nesterov=nesterov, ns_steps=ns_steps, adjust_lr_fn=adjust
+        )
+        adamw = torch.optim.AdamW(rest.values(), 0.01, betas=(0.85, 0.98), eps=1e-7, weight_decay=0.1)
+        for step in range(4):
+            gradients = with_prefix(tensors, f"gradient_sums.{step}.")
+            after = with_prefix(tensors, f"weights.{step + 1}.")
+            for name, parameter in (matrices | rest).items():
+                parameter.grad = (gradients[name] / 8).reshape(parameter.shape)
+            muon.step()
+            adamw.step()
+            for name, parameter in (matrices | rest).items():
+                got = after[name].reshape(parameter.shape)
+                self.assertTrue(torch.equal(got, parameter.detach()), f"{name}, step {step}")
+
+    def test_muon_equals_pytorch_bit_for_bit_on_convolutions(self):
+        self.check_muon("muon", "original", True, 5)
+
+    def test_muon_without_nesterov_equals_pytorch_bit_for_bit_on_matrices(self):
+        self.check_muon("muon_mlp", "match_rms_adamw", False, 3)
+
 
 if __name__ == "__main__":
     DUMP = sys.argv.pop(1)

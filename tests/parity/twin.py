@@ -5,31 +5,116 @@ from torch import nn
 import torch.nn.functional as F
 
 
-class ResBMBlock(nn.Module):
-    """Both halves. forward(x) is the whole boundary; encode and decode are what runs on either side of a cut."""
-
-    def __init__(self, channels, ratio, groups, out_channels=None):
+class SqueezeExcite(nn.Module):
+    def __init__(self, channels):
         super().__init__()
-        low = channels // ratio
+        hidden = max(1, channels // 4)
+        self.fc1 = nn.Conv2d(channels, hidden, 1)
+        self.fc2 = nn.Conv2d(hidden, channels, 1)
+
+    def forward(self, h):
+        return h * torch.sigmoid(self.fc2(F.silu(self.fc1(h.mean((2, 3), keepdim=True)))))
+
+
+class SelfAttention(nn.Module):
+    """One head over the pixels."""
+
+    def __init__(self, channels):
+        super().__init__()
+        for name in ("query", "key", "value", "projection"):
+            setattr(self, name, nn.Conv2d(channels, channels, 1))
+
+    def forward(self, h):
+        q, k, v = (layer(h).flatten(2).mT.unsqueeze(1) for layer in (self.query, self.key, self.value))
+        read = F.scaled_dot_product_attention(q, k, v)  # [N, 1, pixels, channels]
+        return h + self.projection(read.squeeze(1).mT.reshape(h.shape))
+
+
+class ResBMBlock(nn.Module):
+    """Both halves. forward(x) is the whole boundary; encode and decode are what runs on either side of a cut.
+    shortcut: "reconstruct", "transmit" or None; attention: SqueezeExcite, SelfAttention or None."""
+
+    def __init__(self, channels, ratio, groups, out_channels=None, *, shortcut="reconstruct", depth=2, width=1,
+                 norm_first=True, attention=None, stride=1):
+        super().__init__()
+        self.low = low = channels // ratio
         out_channels = out_channels or channels
-        self.compressor = nn.Conv2d(channels, low, 1)
-        self.norm1 = nn.GroupNorm(groups, low) if groups else nn.Identity()
-        self.low_dim_conv1 = nn.Conv2d(low, low, 3, padding=1)
-        self.norm2 = nn.GroupNorm(groups, low) if groups else nn.Identity()
-        self.low_dim_conv2 = nn.Conv2d(low, low, 3, padding=1)
+        self.depth, self.norm_first = depth, norm_first
+        normalise = lambda n: nn.GroupNorm(groups, n) if groups else nn.Identity()
+        self.compressor = nn.Conv2d(channels, low, 1, stride)
+        if shortcut == "transmit":
+            self.shortcut_conv = nn.Conv2d(channels, low, 1, stride)
+        for i in range(1, depth + 1):
+            a = low if i == 1 else low * width
+            b = low if i == depth else low * width
+            if norm_first:
+                self.add_module(f"norm{i}", normalise(a))
+            self.add_module(f"low_dim_conv{i}", nn.Conv2d(a, b, 3, padding=1))
+        if not norm_first:
+            self.norm1 = normalise(low)
+        if attention:
+            self.attention = attention(low)
         self.expander = nn.Conv2d(low, out_channels, 1)
-        self.shortcut_recon = nn.Conv2d(low, out_channels, 1)
+        if shortcut:
+            self.shortcut_recon = nn.Conv2d(low, out_channels, 1)
 
     def encode(self, x):
-        return self.compressor(x)
+        z = self.compressor(x)
+        return torch.cat((z, self.shortcut_conv(x)), 1) if hasattr(self, "shortcut_conv") else z
 
-    def decode(self, z):
-        h = self.low_dim_conv1(F.silu(self.norm1(z)))
-        h = self.low_dim_conv2(F.silu(self.norm2(h)))
-        return self.expander(h) + self.shortcut_recon(z)
+    def decode(self, crossed):
+        z, sent = crossed[:, : self.low], crossed[:, -self.low :]  # the same, unless transmitted
+        h = z
+        for i in range(1, self.depth + 1):
+            if self.norm_first:
+                h = F.silu(getattr(self, f"norm{i}")(h))
+            elif i > 1:
+                h = F.silu(h)
+            h = getattr(self, f"low_dim_conv{i}")(h)
+        if not self.norm_first:
+            h = self.norm1(h)
+        if hasattr(self, "attention"):
+            h = self.attention(h)
+        out = self.expander(h)
+        return out + self.shortcut_recon(sent) if hasattr(self, "shortcut_recon") else out
 
     def forward(self, x):
         return self.decode(self.encode(x))
+
+
+class IdentityBlock(ResBMBlock):
+    """The uncompressed baseline with as many parameters."""
+
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class LinearBoundary(nn.Module):
+    def __init__(self, channels, ratio):
+        super().__init__()
+        self.compressor = nn.Conv2d(channels, channels // ratio, 1)
+        self.expander = nn.Conv2d(channels // ratio, channels, 1)
+
+    def forward(self, x):
+        return self.expander(self.compressor(x))
+
+
+class BottleneckBoundary(nn.Module):
+    """The classic bottleneck block without its skip; cut after its first ReLU."""
+
+    def __init__(self, channels, ratio, groups, output_groups):
+        super().__init__()
+        low = channels // ratio
+        self.conv1 = nn.Conv2d(channels, low, 1, bias=False)
+        self.norm1 = nn.GroupNorm(groups, low)
+        self.conv2 = nn.Conv2d(low, low, 3, padding=1, bias=False)
+        self.norm2 = nn.GroupNorm(groups, low)
+        self.conv3 = nn.Conv2d(low, channels, 1, bias=False)
+        self.norm3 = nn.GroupNorm(output_groups, channels)
+
+    def forward(self, x):
+        z = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(self.norm3(self.conv3(F.relu(self.norm2(self.conv2(z))))))
 
 
 class Stem(nn.Module):

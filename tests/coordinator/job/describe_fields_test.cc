@@ -56,9 +56,10 @@ TEST(ListFields, SaysTypesDefaultsAndComments) {
 }
 
 TEST(ListFields, SaysWhatIsNotImplemented) {
-  EXPECT_EQ(DocOf("init_from").unsupported, "starting from given weights is not implemented");
+  EXPECT_EQ(DocOf("recompute_layer[i]").unsupported, "recomputation is not implemented");
+  EXPECT_EQ(DocOf("init_from").unsupported, "");
   const FieldDoc kind = DocOf("boundary.kind");
-  ASSERT_EQ(kind.values.size(), 5u);
+  ASSERT_EQ(kind.values.size(), 6u);
   EXPECT_EQ(kind.default_value, "RESBM");
   EXPECT_EQ(kind.values[1].name, "IDENTITY");
   EXPECT_EQ(kind.values[1].comment, "the whole activation crosses: the uncompressed baseline");

@@ -37,7 +37,6 @@ TEST(Unsupported, RefusesMarkedEnumValues) {
 }
 
 TEST(Unsupported, RefusesMarkedMessagesAndListsHoweverTheyAreSet) {
-  EXPECT_EQ(Check("init_from {}"), "job.textproto:1: init_from: starting from given weights is not implemented");
   EXPECT_EQ(Check("model { transformer { layers: 2 } }"),
             "job.textproto:1: model.transformer: language models are not implemented");
   EXPECT_EQ(Check("recompute_layer: \"stem\""), "job.textproto:1: recompute_layer: recomputation is not implemented");
@@ -48,21 +47,17 @@ TEST(Unsupported, FindsAllAtAnyDepth) {
       Check("recompute: BOUNDARY\n"
             "cut_point { after: \"a\" }\n"
             "cut_point {\n"
-            "  boundary { low_dim { attention: SQUEEZE_EXCITE depth: 3 } }\n"
+            "  boundary { kind: TOPK }\n"
             "  wire { activations: INT8 } }\n"),
       "job.textproto:1: recompute: BOUNDARY: recomputation is not implemented\n"
-      "job.textproto:4: cut_point[1].boundary.low_dim.depth: only the depth of 2 is implemented\n"
-      "job.textproto:4: cut_point[1].boundary.low_dim.attention: SQUEEZE_EXCITE: attention in the low dimension is "
-      "not implemented\n"
-      "job.textproto:5: cut_point[1].wire.activations: INT8: int8 on the wire is not implemented");
+      "job.textproto:4: cut_point[1].boundary.kind: TOPK: the top-k baseline is not implemented");
 }
 
 TEST(Unsupported, NamesTheOverride) {
-  const auto loaded = ParseJob("", "job.textproto", {{"boundary.shortcut=TRANSMIT"}});
+  const auto loaded = ParseJob("", "job.textproto", {{"boundary.kind=TOPK"}});
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(std::string(CheckSupported(*loaded).message()),
-            "--set boundary.shortcut=TRANSMIT: boundary.shortcut: TRANSMIT: the transmitted shortcut (scheme A) is not "
-            "implemented");
+            "--set boundary.kind=TOPK: boundary.kind: TOPK: the top-k baseline is not implemented");
 }
 
 // A default that is itself refused would refuse every job.

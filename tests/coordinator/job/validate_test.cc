@@ -70,7 +70,7 @@ TEST(Validate, FindsAllErrorsOfAnEmptyJob) {
   EXPECT_EQ(
       ErrorsOf(""),
       "job.textproto: model: says no kind of model; choose resnet {} or mlp {}\n"
-      "job.textproto: optimizer: says no kind of optimizer; choose sgd {} or adamw {}\n"
+      "job.textproto: optimizer: says no kind of optimizer; choose sgd {}, adamw {} or muon {}\n"
       "job.textproto: data: says no data set; choose fashion_mnist, mnist, cifar10 or cifar100 { directory: ... }");
 }
 
@@ -158,6 +158,22 @@ TEST(Validate, SgdValuesAreInRange) {
   EXPECT_EQ(ErrorWith(sgd + "nesterov=true"), sgd + "nesterov: needs a momentum; set momentum: 0.9");
   EXPECT_EQ(ErrorWith("optimizer.sgd={momentum: 0.9 nesterov: true dampening: 0.5}"),
             sgd + "nesterov: does not go with dampening; set it to 0");
+}
+
+TEST(Validate, InitFromNamesAFile) {
+  EXPECT_EQ(ErrorsWith({"init_from.path=/any/weights.safetensors"}), "");
+  EXPECT_EQ(ErrorWith("init_from.strict=false"), "init_from.path: is empty; it names a safetensors file");
+}
+
+TEST(Validate, MuonValuesAreInRange) {
+  const std::string muon = "optimizer.muon.";
+  EXPECT_EQ(ErrorsWith({"optimizer={muon { adamw { learning_rate: 0.002 } }}"}), "");
+  EXPECT_EQ(ErrorWith(muon + "learning_rate=0"), muon + "learning_rate: 0 is out of range; it must be above 0");
+  EXPECT_EQ(ErrorWith(muon + "momentum=1"), muon + "momentum: 1 is out of range; it must be from 0 to below 1");
+  EXPECT_EQ(ErrorWith(muon + "weight_decay=-1"), muon + "weight_decay: -1 is out of range; it must be 0 or more");
+  EXPECT_EQ(ErrorWith(muon + "ns_steps=0"), muon + "ns_steps: 0 is too small; at least 1");
+  EXPECT_EQ(ErrorWith(muon + "ns_steps=100"), muon + "ns_steps: 100 is too large; at most 99");
+  EXPECT_EQ(ErrorWith(muon + "adamw.epsilon=0"), muon + "adamw.epsilon: 0 is out of range; it must be above 0");
 }
 
 TEST(Validate, AdamWValuesAreInRange) {

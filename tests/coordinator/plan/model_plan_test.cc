@@ -115,6 +115,7 @@ TEST(ExpandModel, BoundaryIsExact) {
               "cut_point: 'group0.1' after_layer: 2 kind: RESBM in_channels: 32 out_channels: 32 crossing_channels: 2 "
               "norm_groups: 2 activation_codec: CODEC_FP16 gradient_codec: CODEC_FP16 input_shape: [32, 14, 14] "
               "wire_shape: [2, 14, 14] output_shape: [32, 14, 14] encoder_parameters: 66 decoder_parameters: 276 "
+              "low_dim { depth: 2 width: 1 } init { gain: 1 } stride: 1 "
               "encoder_flops: 25088 decoder_flops: 78400");
   EXPECT_EQ(plan.parameters(), 352u + 2 * 18560 + 57728 + 73984 + 650 + 66 + 276);
 }

@@ -178,6 +178,23 @@ TEST_F(StageSpecs, LaterStagesTakeWhatCrosses) {
             (std::vector<std::int64_t>{2, 14, 14}));
 }
 
+TEST_F(StageSpecs, MuonCarriesTheRatioOfItsTwoRates) {
+  v1::Optimizer::Muon* job = job_.mutable_optimizer()->mutable_muon();
+  job->set_learning_rate(0.02);
+  job->set_adjust(v1::Optimizer::Muon::MATCH_RMS_ADAMW);
+  job->mutable_adamw()->set_learning_rate(0.005);
+  job->mutable_adamw()->set_weight_decay(0);
+  const v1::MuonOptions muon = Make(1, 0).optimizer().muon();
+  EXPECT_EQ(muon.momentum(), 0.95);
+  EXPECT_TRUE(muon.nesterov());
+  EXPECT_EQ(muon.weight_decay(), 0.1);
+  EXPECT_EQ(muon.ns_steps(), 5u);
+  EXPECT_EQ(muon.adjust(), v1::MuonOptions::MATCH_RMS_ADAMW);
+  EXPECT_EQ(muon.adamw().beta1(), 0.9);
+  EXPECT_EQ(muon.adamw().weight_decay(), 0);
+  EXPECT_EQ(muon.adamw_rate_ratio(), 0.25);
+}
+
 TEST_F(StageSpecs, AdamWOptionsComeFromTheJob) {
   job_.mutable_optimizer()->mutable_adamw()->set_beta1(0.8);
   const v1::AdamWOptions adamw = Make(1, 0).optimizer().adamw();

@@ -185,6 +185,21 @@ TEST(RunDriver, ARunWithoutStepsEvaluatesOnce) {
   EXPECT_THAT(fleet.steps, IsEmpty());
 }
 
+TEST(RunDriver, WhatIsWrongWithTheReadyStagesEndsTheRunBeforeItsFirstStep) {
+  Fleet fleet(2);
+  std::size_t asked = 0;
+  fleet.plan.check_ready = [&](const std::vector<v1::Ready>& ready) {
+    asked = ready.size();
+    return absl::InvalidArgumentError("a tensor that is no parameter's");
+  };
+  fleet.Start();
+  fleet.Run();
+  EXPECT_EQ(asked, 2u);
+  EXPECT_EQ(fleet.driver->result(), absl::InvalidArgumentError("a tensor that is no parameter's"));
+  EXPECT_THAT(fleet.calls, IsEmpty());
+  EXPECT_THAT(fleet.steps, IsEmpty());
+}
+
 TEST(RunDriver, ASkippedStepIsACommitToo) {
   Fleet fleet(2);
   fleet.poisoned = {{1, 2}};

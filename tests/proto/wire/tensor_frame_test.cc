@@ -50,7 +50,9 @@ TEST(WireNumbers, OfCodecsEqualTheProtocols) {
   EXPECT_EQ(static_cast<int>(WireCodec::kBf16), v1::CODEC_BF16);
   EXPECT_EQ(static_cast<int>(WireCodec::kFp16), v1::CODEC_FP16);
   EXPECT_EQ(static_cast<int>(WireCodec::kRaw), v1::CODEC_RAW);
-  EXPECT_EQ(4, static_cast<int>(v1::Codec_MAX)) << "a codec that the C++ enum lacks";
+  EXPECT_EQ(static_cast<int>(WireCodec::kInt8), v1::CODEC_INT8);
+  EXPECT_EQ(static_cast<int>(WireCodec::kInt4), v1::CODEC_INT4);
+  EXPECT_EQ(6, static_cast<int>(v1::Codec_MAX)) << "a codec that the C++ enum lacks";
 }
 
 TEST(ChunkCount, IsAtLeastOneAndRoundsUp) {
@@ -66,6 +68,30 @@ TEST(PayloadBytes, IsTheProductOfDimsAndElement) {
   EXPECT_EQ(*PayloadBytes({16, 4, 28, 28}, WireDtype::kFloat16), 16u * 4 * 28 * 28 * 2);
   EXPECT_EQ(*PayloadBytes({5, 0, 3}, WireDtype::kFloat32), 0u);
   EXPECT_EQ(*PayloadBytes({0, INT64_MAX, INT64_MAX}, WireDtype::kFloat32), 0u);
+}
+
+TEST(PayloadBytes, OfABlockwiseCodecAreScalesAndIntegers) {
+  EXPECT_EQ(*PayloadBytes({2, 65}, WireDtype::kUint8, WireCodec::kInt8), 3u * 4 + 130);
+  EXPECT_EQ(*PayloadBytes({2, 65}, WireDtype::kUint8, WireCodec::kInt4), 3u * 4 + 65);
+  EXPECT_EQ(*PayloadBytes({0, 65}, WireDtype::kUint8, WireCodec::kInt4), 0u);
+  EXPECT_EQ(PayloadBytes({INT64_MAX}, WireDtype::kUint8, WireCodec::kInt4).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(DescribeTensor, SaysTheBlockSizeOfABlockwiseCodec) {
+  EncodedTensor tensor = TensorOf({142}, WireDtype::kUint8, 1);
+  v1::TensorHeader header;
+  DescribeTensor(tensor, &header);
+  EXPECT_EQ(header.block_size(), 0u);
+  tensor.codec = WireCodec::kInt8;
+  tensor.dims = {2, 65};
+  DescribeTensor(tensor, &header);
+  EXPECT_EQ(header.block_size(), 64u);
+  EXPECT_EQ(header.codec(), v1::CODEC_INT8);
+  EXPECT_EQ(header.payload_bytes(), 142u);
+  v1::TensorHeader other = header;
+  other.set_block_size(32);
+  EXPECT_EQ(CheckHeader(header, other).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(PayloadBytes, RefusesWhatNoTensorHas) {

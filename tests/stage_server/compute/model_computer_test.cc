@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "proto/base/safetensors.h"
 #include "tests/stage_server/support/specs.h"
 
 namespace resbm::stage_server::testing {
@@ -114,6 +115,22 @@ TEST(ModelComputer, RestoresWhatItSaved) {
   const WorkResult bad = second.Run(Load{OneStage(), std::make_shared<const std::string>("no safetensors")});
   EXPECT_EQ(bad.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(second.Run(SaveShard{}).status.code(), absl::StatusCode::kFailedPrecondition) << "nothing half-loaded stays";
+}
+
+TEST(ModelComputer, TakesThePartThatAFileHas) {
+  ModelComputer first({});
+  ASSERT_TRUE(first.Run(Load{OneStage(), std::uint64_t{7}}).status.ok());
+  const std::string saved = Saved(first);
+  SafetensorsFile file = *ParseSafetensors(saved);
+  const std::string dropped = file.tensors.front().name;
+  file.tensors.erase(file.tensors.begin());
+  const auto shard = std::make_shared<const std::string>(*SerializeSafetensors(file));
+  ModelComputer second({});
+  EXPECT_EQ(second.Run(Load{OneStage(), shard}).status.code(), absl::StatusCode::kInvalidArgument);
+  const WorkResult loaded = second.Run(Load{OneStage(), shard, 7});
+  ASSERT_TRUE(loaded.status.ok()) << loaded.status;
+  EXPECT_EQ(loaded.seeded_parameters, std::vector<std::string>{dropped});
+  EXPECT_EQ(Saved(second), saved);
 }
 
 TEST(ModelComputer, SaysWhatDoesNotFitAndLivesOn) {

@@ -93,6 +93,46 @@ TEST(SpecFromProto, CarriesEveryFieldOver) {
   EXPECT_EQ(spec->input_shape, (std::vector<std::int64_t>{kWidth}));
 }
 
+TEST(SpecFromProto, CarriesEveryOptionOfABoundaryOver) {
+  v1::StageSpec proto = Full();
+  v1::BoundarySpec* boundary = proto.mutable_boundaries(0);
+  boundary->set_kind(v1::BoundarySpec::IDENTITY_BLOCK);
+  boundary->set_shortcut(v1::BoundarySpec::TRANSMIT);
+  boundary->mutable_low_dim()->set_depth(3);
+  boundary->mutable_low_dim()->set_width(4);
+  boundary->mutable_low_dim()->set_order(v1::BoundarySpec::LowDim::CONV_CONV_NORM);
+  boundary->mutable_low_dim()->set_attention(v1::BoundarySpec::LowDim::SELF_ATTENTION);
+  boundary->mutable_init()->set_kind(v1::BoundarySpec::Init::TIED_ORTHOGONAL);
+  boundary->mutable_init()->set_gain(0.5);
+  boundary->set_stride(2);
+  boundary->set_block_channels(5);
+  boundary->set_output_norm_groups(6);
+  const auto spec = SpecFromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const model::BoundarySpec& got = spec->boundaries[0];
+  EXPECT_EQ(got.kind, model::BoundaryKind::kIdentityBlock);
+  EXPECT_EQ(got.shortcut, model::Shortcut::kTransmit);
+  EXPECT_EQ(got.low_dim.depth, 3);
+  EXPECT_EQ(got.low_dim.width, 4);
+  EXPECT_EQ(got.low_dim.order, model::LowDimOrder::kConvConvNorm);
+  EXPECT_EQ(got.low_dim.attention, model::LowDimAttention::kSelfAttention);
+  EXPECT_EQ(got.init, model::BoundaryInit::kTiedOrthogonal);
+  EXPECT_EQ(got.init_gain, 0.5);
+  EXPECT_EQ(got.stride, 2);
+  EXPECT_EQ(got.block_channels, 5);
+  EXPECT_EQ(got.output_norm_groups, 6);
+}
+
+TEST(SpecFromProto, OptionsThatAreAbsentGiveThePublishedBlock) {
+  const auto spec = SpecFromProto(Full());
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->boundaries[0].low_dim.depth, 2);
+  EXPECT_EQ(spec->boundaries[0].low_dim.width, 1);
+  EXPECT_EQ(spec->boundaries[0].shortcut, model::Shortcut::kReconstruct);
+  EXPECT_EQ(spec->boundaries[0].stride, 1);
+  EXPECT_EQ(spec->boundaries[0].init_gain, 1);
+}
+
 TEST(SpecFromProto, TakesAdamW) {
   v1::StageSpec proto = Full();
   v1::AdamWOptions* adamw = proto.mutable_optimizer()->mutable_adamw();
@@ -109,6 +149,30 @@ TEST(SpecFromProto, TakesAdamW) {
   EXPECT_EQ(options.weight_decay, 0.1);
 }
 
+TEST(SpecFromProto, TakesMuonWithItsAdamW) {
+  v1::StageSpec proto = Full();
+  v1::MuonOptions* muon = proto.mutable_optimizer()->mutable_muon();
+  muon->set_momentum(0.8);
+  muon->set_nesterov(true);
+  muon->set_weight_decay(0.2);
+  muon->set_ns_steps(4);
+  muon->set_adjust(v1::MuonOptions::MATCH_RMS_ADAMW);
+  muon->mutable_adamw()->set_beta2(0.95);
+  muon->set_adamw_rate_ratio(0.25);
+  const auto spec = SpecFromProto(proto);
+  ASSERT_TRUE(spec.ok());
+  const auto& options = std::get<model::MuonOptions>(spec->optimizer);
+  EXPECT_EQ(options.momentum, 0.8);
+  EXPECT_TRUE(options.nesterov);
+  EXPECT_EQ(options.weight_decay, 0.2);
+  EXPECT_EQ(options.ns_steps, 4);
+  EXPECT_EQ(options.adjust, model::MuonOptions::Adjust::kMatchRmsAdamW);
+  EXPECT_EQ(options.adamw.beta2, 0.95);
+  EXPECT_EQ(options.adamw_rate_ratio, 0.25);
+  muon->clear_adjust();
+  EXPECT_FALSE(SpecFromProto(proto).ok());
+}
+
 TEST(SpecFromProto, RefusesWhatItDoesNotKnowAndSaysWhere) {
   const struct {
     std::function<void(v1::StageSpec*)> spoil;
@@ -121,6 +185,10 @@ TEST(SpecFromProto, RefusesWhatItDoesNotKnowAndSaysWhere) {
       {[](v1::StageSpec* s) { s->mutable_boundaries(1)->set_activation_codec(v1::CODEC_RAW); },
        "boundary \"fc1\": activation_codec is 4"},
       {[](v1::StageSpec* s) { s->mutable_boundaries(1)->set_in_channels(0x80000000); }, "boundary \"fc1\": in_channels"},
+      {[](v1::StageSpec* s) { s->mutable_boundaries(0)->set_shortcut(static_cast<v1::BoundarySpec::Shortcut>(9)); },
+       "boundary \"fc0\": shortcut 9"},
+      {[](v1::StageSpec* s) { s->mutable_boundaries(0)->mutable_low_dim()->set_depth(0xffffffff); },
+       "boundary \"fc0\": low_dim.depth"},
       {[](v1::StageSpec* s) { s->clear_optimizer(); }, "the optimizer is not known"},
       {[](v1::StageSpec* s) { s->clear_loss(); }, "loss 0"},
       {[](v1::StageSpec* s) { s->set_stages(0xffffffff); }, "stages is 4294967295"},

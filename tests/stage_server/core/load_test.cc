@@ -272,6 +272,22 @@ TEST_F(Restore, OnlyTheJobsPresentFenceMayPut) {
   EXPECT_EQ(Put(0, shard_).status().code(), absl::StatusCode::kFailedPrecondition);  // READY by now
 }
 
+TEST_F(Restore, OfAPartPassesTheSeedOnAndSaysWhatWasMissingAndWhatUnused) {
+  h.Attach();
+  v1::Resume resume = MakeInit(h.Spec(), 700);
+  resume.mutable_restore()->set_bytes(8);
+  resume.mutable_restore()->set_hash(ShardHash(shard_));
+  resume.mutable_restore()->set_seed(31);
+  h.Resume(resume);
+  ASSERT_TRUE(Put(0, shard_).ok());
+  EXPECT_EQ(h.computer().seed_of_rest(), 31u);
+  const v1::Ready& ready = h.last_event().ready();
+  ASSERT_EQ(ready.unused_tensors_size(), 1);
+  EXPECT_EQ(ready.unused_tensors(0), "other.weight");
+  ASSERT_EQ(ready.seeded_parameters_size(), 1);
+  EXPECT_EQ(ready.seeded_parameters(0), "fc1.bias");
+}
+
 TEST_F(Restore, ANewerAttachAnswersAPieceWhoseLoadItStopped) {
   Announce(8, ShardHash(shard_));
   v1::PutShardRequest request;

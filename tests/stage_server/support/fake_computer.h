@@ -69,6 +69,8 @@ class FakeComputer : public Computer {
   void ReportNonFinite(const std::string& work, NonFiniteValues values) { non_finite_[work] = std::move(values); }
 
   std::optional<std::uint64_t> weights() const { return weights_; }
+  // Of the last Load of a file.
+  std::optional<std::uint64_t> seed_of_rest() const { return seed_of_rest_; }
   std::size_t live_graphs() const { return graphs_.size(); }
   std::size_t most_live_graphs() const { return most_live_graphs_; }
   std::uint64_t gradients() const { return gradients_; }
@@ -102,6 +104,11 @@ class FakeComputer : public Computer {
       }
       std::memcpy(&weights, shard.data(), sizeof(weights));
       weights_ = weights;
+      seed_of_rest_ = load.seed;
+      if (load.seed.has_value()) {
+        result->unused_tensors = {"other.weight"};
+        result->seeded_parameters = {absl::StrCat("fc", spec_.stage(), ".bias")};
+      }
     }
     graphs_.clear();
     gradients_ = 0;
@@ -186,6 +193,7 @@ class FakeComputer : public Computer {
 
   v1::StageSpec spec_;
   std::optional<std::uint64_t> weights_;
+  std::optional<std::uint64_t> seed_of_rest_;
   std::map<std::uint32_t, Graph> graphs_;
   std::size_t most_live_graphs_ = 0;
   std::uint64_t gradients_ = 0;

@@ -1,0 +1,16 @@
+// Whether a boundary's spec fits together. A part of model/validate.
+#ifndef RESBM_MODEL_VALIDATE_BOUNDARY_H_
+#define RESBM_MODEL_VALIDATE_BOUNDARY_H_
+
+#include "absl/status/status.h"
+#include "model/spec.h"
+
+namespace resbm::model {
+
+// Wire and output shape follow from the input shape and the kind, counts are in range, groups divide channels,
+// codecs are of floats. INVALID_ARGUMENT names the field.
+absl::Status CheckBoundary(const BoundarySpec& boundary);
+
+}  // namespace resbm::model
+
+#endif  // RESBM_MODEL_VALIDATE_BOUNDARY_H_
