@@ -324,6 +324,64 @@ TEST(RunDriver, ProgressOfAnyStagePutsTheStallOff) {
   }
 }
 
+TEST(RunDriver, AStateOtherThanTheOneToldIsASplitAndEndsTheRun) {
+  const std::function<void(v1::ControlEvent*)> lies[] = {
+      [](v1::ControlEvent* e) { if (e->has_ready()) e->mutable_ready()->set_state_id(1); },
+      [](v1::ControlEvent* e) { if (e->has_computed()) e->mutable_computed()->set_base_state_id(1); },
+      [](v1::ControlEvent* e) { if (e->has_committed()) e->mutable_committed()->set_state_id(1); },
+  };
+  for (const auto& lie : lies) {
+    Fleet fleet(2);
+    fleet.Start();
+    while (!fleet.events.empty()) {
+      auto [stage, event] = std::move(fleet.events.front());
+      fleet.events.pop_front();
+      lie(&event);
+      fleet.driver->OnEvent(stage, event);
+    }
+    EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("stage 0"));
+    EXPECT_EQ(fleet.driver->committed_steps(), 0);
+  }
+}
+
+TEST(RunDriver, AStepThatOutlastsItsOwnLimitEndsTheRun) {
+  Fleet fleet(1);
+  fleet.plan.timeouts.stall = absl::Seconds(100);
+  fleet.plan.timeouts.step = absl::Seconds(5);
+  fleet.Start();
+  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
+    auto [stage, event] = fleet.events.front();
+    fleet.events.pop_front();
+    fleet.driver->OnEvent(stage, event);
+  }
+  fleet.events.clear();
+  EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(5));
+  fleet.clock.Advance(absl::Seconds(5));
+  fleet.driver->OnTimer();
+  EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("timeouts.step_seconds"));
+}
+
+TEST(RunDriver, AnEvaluationCanStallToo) {
+  Fleet fleet(1);
+  fleet.plan.timeouts.stall = absl::Seconds(30);
+  fleet.plan.total_steps = 0;
+  fleet.plan.evaluation_micro_batches = {4};
+  fleet.Start();
+  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
+    auto [stage, event] = fleet.events.front();
+    fleet.events.pop_front();
+    fleet.driver->OnEvent(stage, event);
+  }
+  fleet.events.clear();
+  EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(30));
+  fleet.clock.Advance(absl::Seconds(30));
+  fleet.driver->OnTimer();
+  EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("the evaluation after step 0"));
+}
+
 TEST(RunDriver, MessagesOfAnOlderFenceAreDropped) {
   Fleet fleet(1);
   fleet.Start();

@@ -81,6 +81,17 @@ TEST(Evaluation, RetainsSentTensorsUpToABudgetOnly) {
   EXPECT_EQ(h.links().down().released_all, released + 1);
 }
 
+TEST(Evaluation, WhatItSentIsForgottenWhenTheNextWorkBegins) {
+  Harness h;
+  h.Ready();
+  h.Evaluate(MakeEvaluate(1, 2, {2, 2}));
+  h.Settle();
+  ASSERT_EQ(h.state(), State::kReady);
+  const int released = h.links().down().released_all;
+  h.Begin(1, 100);
+  EXPECT_EQ(h.links().down().released_all, released + 1);
+}
+
 TEST(Evaluation, LeavesRoomForWhatWasPrefetchedForTheNextStep) {
   Harness h(0, 2);
   h.Ready();

@@ -180,6 +180,41 @@ TEST(Fences, UnfinishedWorkIsDroppedAndTheWeightsStay) {
   EXPECT_EQ(h.machine().counters().dropped_steps, 1u);
 }
 
+TEST(Fences, WhatCameAtAnOldFenceAndWasNotUsedIsNotUsedAtTheNew) {
+  Harness h(2, 3);
+  h.Running();
+  h.Deliver(End::kUp);  // the last stage waits for the target, too
+  h.Attach(1, 2);
+  h.FinishAllWork();
+  h.Keep(100, 0);
+  h.FinishAllWork();
+  h.Define(MakeProgram(1, "F0 F1 B0 B1", 2));
+  h.TakeWorks();
+  h.Begin(1, 100);
+  h.Deliver(End::kDown);
+  EXPECT_EQ(h.TakeWorks(), "");
+  h.Deliver(End::kUp);
+  EXPECT_EQ(h.TakeWorks(), "Forward 0");
+}
+
+TEST(Fences, WhatWasAnnouncedAtAnOldFenceIsExpectedAgainAtTheNew) {
+  Harness h(0, 3);
+  h.Ready();
+  v1::Begin begin = MakeBegin(h.fence(), 1, 100, 1, {2, 2});
+  for (int i = 0; i < 2; ++i) begin.add_prefetch()->set_samples(2);
+  h.Begin(begin);
+  h.Settle();
+  h.Commit(MakeCommit(h.fence(), 1, 100, 101));
+  h.FinishAllWork();
+  h.Attach(1, 2);
+  h.Keep(101, 1);
+  h.FinishAllWork();
+  h.Define(MakeProgram(1, "F0 F1 B0 B1", 2));
+  h.Begin(2, 101);
+  h.Settle();
+  EXPECT_EQ(h.state(), State::kComputed);
+}
+
 TEST(Fences, AComputedStepIsKeptAndReportedEvenThroughTwoAttaches) {
   Harness h;
   h.Computed();
@@ -200,10 +235,12 @@ TEST(Fences, ApplyingFinishesBeforeANewerAttachIsAnswered) {
   Harness h;
   h.Reach(State::kApplying);
   h.TakeEvents();
+  h.TakeWorks();
   h.Attach(2, 1, 2);
   EXPECT_EQ(h.state(), State::kApplying);
   EXPECT_TRUE(h.events(2).empty());
   h.FinishAllWork();
+  EXPECT_EQ(h.TakeWorks(), "");  // what was begun ends; nothing is applied again
   EXPECT_EQ(h.state(), State::kFenced);
   ASSERT_EQ(h.TakeEvents(), "attached");
   EXPECT_TRUE(h.events(1).empty());
