@@ -155,6 +155,35 @@ TEST_F(Train, WeightsAreBitEqualAtAnyNumberOfStagesAndUnderBothSchedules) {
   }
 }
 
+TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
+  WriteJob();
+  const std::vector<std::vector<std::string>> variants = {
+      {"boundary.shortcut=TRANSMIT", "boundary.low_dim.attention=SELF_ATTENTION", "boundary.low_dim.depth=3",
+       "boundary.low_dim.width=2", "wire.activations=INT8", "wire.gradients=INT4"},
+      {"boundary.kind=LINEAR", "boundary.out_channels=12", "boundary.init.kind=KAIMING_FAN_IN", "wire.gradients=INT8"},
+      {"boundary.kind=BOTTLENECK", "boundary.stride=2", "wire.activations=INT4"},
+      {"boundary.kind=IDENTITY_BLOCK", "boundary.init.kind=TIED_ORTHOGONAL", "cut_point[1].boundary.kind=IDENTITY"},
+  };
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    std::vector<std::string> settings;
+    for (const std::string& setting : variants[v]) settings.insert(settings.end(), {"--set", setting});
+    for (const std::string stages : {"1", "4"}) {
+      std::vector<std::string> more = {"--local-stages", stages, "-q"};
+      more.insert(more.end(), settings.begin(), settings.end());
+      const Finished run = RunProgram(Command("v" + std::to_string(v) + "-" + stages, more));
+      ASSERT_EQ(run.code, 0) << run.err;
+    }
+    EXPECT_EQ(Weights("v" + std::to_string(v) + "-1"), Weights("v" + std::to_string(v) + "-4")) << variants[v][0];
+  }
+  // 8 channels of 14 x 14 after group0.1; r = 4, twice for the transmitted shortcut: 784 values a sample, 68 bytes for
+  // 64. Micro-batches of 14, 13, 13 and 4, 3, 3 samples; a mean step of two of 40 and one of 10 samples.
+  const json down = Summary("v0-4")["boundaries"][2];
+  EXPECT_EQ(down["codec"], "int8");
+  const auto bytes = [](int samples) { return samples * 784 + 4 * ((samples * 784 + 63) / 64); };
+  EXPECT_NEAR(down["payload_bytes"].get<double>(),
+              (2.0 * (bytes(14) + bytes(13) + bytes(13)) + bytes(4) + bytes(3) + bytes(3)) / 3, 1);
+}
+
 TEST_F(Train, EvaluationsLeaveNoTraceInTheWeights) {
   WriteJob();
   ASSERT_EQ(RunProgram(Command("with", {"--local-stages", "2"})).code, 0);
