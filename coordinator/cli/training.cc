@@ -162,7 +162,11 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
     out.code = signals->interrupted() ? kExitInterrupted : bad_file ? kExitUsage : kExitPeer;
     return out;
   }
-  if (!saved.ok()) return fail(Annotate(saved, "the run is not saved"), kExitUsage);
+  if (!saved.ok()) {
+    // The weights come from the stages: one that is lost now is a peer's fault, a full disk is not.
+    const bool peer = absl::IsUnavailable(saved) || absl::IsDeadlineExceeded(saved);
+    return fail(Annotate(saved, "the run is not saved"), peer ? kExitPeer : kExitUsage);
+  }
   out.saved = trained;
   out.code = signals->interrupted() ? kExitInterrupted : kExitOk;
   return out;
