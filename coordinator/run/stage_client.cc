@@ -11,6 +11,7 @@
 #include "proto/base/mutex.h"
 #include "proto/resbm/v1/control.grpc.pb.h"
 #include "proto/wire/grpc_link.h"
+#include "proto/wire/grpc_status.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -25,10 +26,6 @@ std::chrono::system_clock::time_point DeadlineIn(absl::Duration timeout) {
 }
 
 }  // namespace
-
-absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
 
 // One read and at most one write are in flight. Owned by the client alone, which waits for OnDone before it
 // lets go: were the last reference to the channel dropped in a callback, gRPC would join its own thread.
@@ -88,7 +85,7 @@ class StageClient::Session : public grpc::ClientBidiReactor<v1::ControlRequest, 
   }
 
   void OnDone(const grpc::Status& status) override {
-    handlers_.on_closed(FromGrpc(status));
+    handlers_.on_closed(wire::FromGrpc(status));
     // The last touch: Close returns, and the session may go, as soon as the lock is free.
     MutexLock lock(mutex_);
     done_ = true;
@@ -150,7 +147,7 @@ absl::StatusOr<v1::DescribeReply> StageClient::Describe(absl::Duration timeout) 
   context.set_deadline(DeadlineIn(timeout));
   v1::DescribeReply reply;
   const grpc::Status status = v1::StageControl::NewStub(channel_)->Describe(&context, v1::DescribeRequest(), &reply);
-  if (!status.ok()) return FromGrpc(status);
+  if (!status.ok()) return wire::FromGrpc(status);
   return reply;
 }
 
@@ -179,7 +176,7 @@ absl::StatusOr<std::string> StageClient::DownloadWeights(const std::string& job_
     context.set_deadline(DeadlineIn(kPieceTimeout));
     v1::GetShardReply reply;
     const grpc::Status status = stub->GetShard(&context, request, &reply);
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return wire::FromGrpc(status);
     weights.append(reply.data());
     if (weights.size() < reply.total_bytes() && reply.data().empty()) {
       return absl::DataLossError(absl::StrFormat("%s sent %d of %d bytes of its weights and then nothing", address_,
@@ -213,7 +210,7 @@ absl::Status StageClient::UploadWeights(const std::string& job_id, const v1::Fen
       pause *= 2;
       continue;
     }
-    if (!status.ok()) return FromGrpc(status);
+    if (!status.ok()) return wire::FromGrpc(status);
     offset += piece.size();
   }
   return absl::OkStatus();

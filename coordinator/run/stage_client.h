@@ -57,9 +57,6 @@ class StageClient {
   std::shared_ptr<Session> session_;  // no other owner
 };
 
-// The canonical code and message of a gRPC status.
-absl::Status FromGrpc(const grpc::Status& status);
-
 }  // namespace resbm::coordinator
 
 #endif  // RESBM_COORDINATOR_RUN_STAGE_CLIENT_H_
