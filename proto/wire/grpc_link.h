@@ -30,7 +30,8 @@ void ConfigureServer(grpc::ServerBuilder& builder);
 
 // Dials `address` for `endpoint` until Stop or until the endpoint has ended: reconnects with a growing pause
 // (0.1 s .. 5 s) whenever the stream has ended. Why a stream ended or could not be had reaches the endpoint's
-// listener as OnDisconnected, with the address. Callbacks run on gRPC's threads.
+// listener as OnDisconnected, with the address; as OnError where the peer refused the link itself
+// (FAILED_PRECONDITION). Callbacks run on gRPC's threads.
 class LinkDialler {
  public:
   LinkDialler(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials,
@@ -51,16 +52,16 @@ class LinkDirectory {
  public:
   virtual ~LinkDirectory() = default;
   // Calls `found` once, now or later (a Hello newer than the stage's fence is held until the fence arrives
-  // or the caller's patience ends), with the endpoint or FAILED_PRECONDITION (old fence, wrong job, key,
-  // version or link: says which).
+  // or the caller's patience ends), with the endpoint, FAILED_PRECONDITION (old fence, wrong job, key,
+  // version or link: says which; the dialler gives up), or UNAVAILABLE (worth another dial).
   virtual void Find(const v1::Hello& hello,
                     std::function<void(absl::StatusOr<std::shared_ptr<LinkEndpoint>>)> found) = 0;
 };
 
 // Accepts Exchange streams. `directory` outlives the server. A stream ends with DEADLINE_EXCEEDED without a
 // Hello in time; INVALID_ARGUMENT if what it carries is no LinkMessage or begins with no Hello;
-// FAILED_PRECONDITION for another protocol version, or as the directory or the endpoint says. Other streams
-// go on.
+// FAILED_PRECONDITION for another protocol version; ABORTED for an older dial than the newest; or as the directory
+// or the endpoint says. Other streams go on.
 std::unique_ptr<grpc::Service> MakeLinkService(LinkDirectory* directory,
                                                absl::Duration hello_timeout = absl::Seconds(10));
 

@@ -18,6 +18,8 @@ std::unique_ptr<TensorAssembler> IncomingTensors::TakeAssembler() {
 }
 
 void IncomingTensors::Complete() {
+  whole_bytes_ += expected_.front().payload_bytes();
+  front_bytes_ = 0;
   expected_.pop_front();
   ++received_;
   ++inbox_;

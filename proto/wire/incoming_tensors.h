@@ -3,6 +3,7 @@
 #ifndef RESBM_PROTO_WIRE_INCOMING_TENSORS_H_
 #define RESBM_PROTO_WIRE_INCOMING_TENSORS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -33,6 +34,8 @@ class IncomingTensors {
   // PutBack or Complete, or throws it away when the connection broke meanwhile.
   std::unique_ptr<TensorAssembler> TakeAssembler();
   void PutBack(std::unique_ptr<TensorAssembler> assembler) { assembler_ = std::move(assembler); }
+  // So much of the tensor at the front is here; less than before when it comes again.
+  void NoteBytes(std::uint64_t bytes) { front_bytes_ = std::max(front_bytes_, bytes); }
   // It is whole: the next in the queue is due.
   void Complete();
   // The connection broke: the tensor comes again from its first chunk.
@@ -48,6 +51,8 @@ class IncomingTensors {
   // The tensor due; only while something is expected.
   const v1::TensorHeader& front() const { return expected_.front(); }
   std::uint64_t received() const { return received_; }
+  // Payload of all tensors, the unfinished one as far as it ever got.
+  std::uint64_t bytes() const { return whole_bytes_ + front_bytes_; }
   std::uint32_t inbox() const { return inbox_; }
   std::uint32_t limit() const { return limit_; }
 
@@ -55,6 +60,8 @@ class IncomingTensors {
   std::deque<v1::TensorHeader> expected_;
   std::unique_ptr<TensorAssembler> assembler_;
   std::uint64_t received_ = 0;
+  std::uint64_t whole_bytes_ = 0;
+  std::uint64_t front_bytes_ = 0;
   int failures_ = 0;
   std::uint32_t inbox_ = 0;
   std::uint32_t limit_ = 0;  // 0 = none

@@ -118,7 +118,7 @@ void LinkDialler::Impl::Dial() {
     if (!stopped) stream_ = call->stream();
   }
   absl::StatusOr<OutgoingMessage> hello = absl::CancelledError("stopped");
-  if (!stopped) hello = endpoint_->Connect(call->stream(), endpoint_->next_dial_seq());
+  if (!stopped) hello = endpoint_->Dial(call->stream());
   if (!hello.ok()) {
     // Stopped, or the endpoint has ended: no use in another dial.
     call->stream()->Detach();

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -139,42 +140,55 @@ std::uint64_t LinkEndpoint::retained_bytes() const {
   return outgoing_.retained_bytes();
 }
 
-std::uint64_t LinkEndpoint::next_dial_seq() const {
-  MutexLock lock(mutex_);
-  return dial_seq_ + 1;
-}
-
 absl::StatusOr<OutgoingMessage> LinkEndpoint::Connect(std::shared_ptr<LinkConnection> connection,
                                                       std::uint64_t dial_seq) {
   Forgotten replaced;
-  OutgoingMessage message;
+  absl::StatusOr<OutgoingMessage> hello;
   {
     MutexLock lock(mutex_);
-    if (ended_) {
-      return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", Name(options_.fence),
-                                                        " has ended here: ", end_.ToString()));
-    }
-    if (dial_seq < dial_seq_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("link ", options_.link, ": dial ", dial_seq, " is older than dial ", dial_seq_));
-    }
-    replaced = ForgetLocked(absl::AbortedError(absl::StrCat("link ", options_.link, ": replaced by dial ", dial_seq)));
-    dial_seq_ = dial_seq;
-    connection_ = std::move(connection);
-    v1::Hello hello;
-    hello.set_protocol_version(kProtocolVersion);
-    hello.set_job_id(options_.job_id);
-    *hello.mutable_fence() = options_.fence;
-    hello.set_link_key(options_.link_key);
-    hello.set_link(options_.link);
-    hello.set_side(options_.side);
-    hello.set_dial_seq(dial_seq);
-    hello.set_received_tensors(incoming_.received());
-    message = EncodeHello(hello);
-    ++counters_.messages_sent;
-    counters_.metadata_bytes_sent += message.size() + kGrpcPrefixBytes;
+    hello = ConnectLocked(std::move(connection), dial_seq, &replaced);
   }
   replaced.Close();
+  return hello;
+}
+
+absl::StatusOr<OutgoingMessage> LinkEndpoint::Dial(std::shared_ptr<LinkConnection> connection) {
+  Forgotten replaced;
+  absl::StatusOr<OutgoingMessage> hello;
+  {
+    MutexLock lock(mutex_);
+    // The same number again where there is no greater one.
+    hello = ConnectLocked(std::move(connection), std::max(dial_seq_ + 1, dial_seq_), &replaced);
+  }
+  replaced.Close();
+  return hello;
+}
+
+absl::StatusOr<OutgoingMessage> LinkEndpoint::ConnectLocked(std::shared_ptr<LinkConnection> connection,
+                                                            std::uint64_t dial_seq, Forgotten* replaced) {
+  if (ended_) {
+    return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", Name(options_.fence),
+                                                      " has ended here: ", end_.ToString()));
+  }
+  if (dial_seq < dial_seq_) {
+    return absl::AbortedError(
+        absl::StrCat("link ", options_.link, ": dial ", dial_seq, " is older than dial ", dial_seq_));
+  }
+  *replaced = ForgetLocked(absl::AbortedError(absl::StrCat("link ", options_.link, ": replaced by dial ", dial_seq)));
+  dial_seq_ = dial_seq;
+  connection_ = std::move(connection);
+  v1::Hello hello;
+  hello.set_protocol_version(kProtocolVersion);
+  hello.set_job_id(options_.job_id);
+  *hello.mutable_fence() = options_.fence;
+  hello.set_link_key(options_.link_key);
+  hello.set_link(options_.link);
+  hello.set_side(options_.side);
+  hello.set_dial_seq(dial_seq);
+  hello.set_received_tensors(incoming_.received());
+  OutgoingMessage message = EncodeHello(hello);
+  ++counters_.messages_sent;
+  counters_.metadata_bytes_sent += message.size() + kGrpcPrefixBytes;
   return message;
 }
 
@@ -207,10 +221,15 @@ absl::Status LinkEndpoint::OnHello(const LinkConnection* connection, const v1::H
     if (!IsPresentLocked(connection)) return absl::AbortedError("the connection was replaced");
     if (greeted_) status = absl::InvalidArgumentError(absl::StrCat("link ", options_.link, ": a second Hello"));
     const bool all_sent = AllSentLocked();
+    bool final = false;
     if (status.ok()) {
       status = Annotate(outgoing_.ResumeAt(hello.received_tensors()), absl::StrCat("link ", options_.link));
+      final = !status.ok();
     }
-    if (status.ok()) {
+    if (final) {
+      // The next Hello would say the same.
+      forgotten = EndLocked(status);
+    } else if (status.ok()) {
       greeted_ = true;
       ++counters_.connections;
       events_.push_back({Event::Kind::kConnected, {}, {}});
@@ -276,6 +295,7 @@ absl::StatusOr<LinkEndpoint::Taken> LinkEndpoint::TakeChunk(const LinkConnection
     }
     return status;
   }
+  incoming_.NoteBytes(assembler->received_bytes());
   if (*complete) {
     incoming_.Complete();
     ReceivedTensor received{assembler->header(), assembler->Take()};
@@ -331,8 +351,13 @@ void LinkEndpoint::OnClosed(const LinkConnection* connection, const absl::Status
   {
     MutexLock lock(mutex_);
     if (!IsPresentLocked(connection)) return;
-    ForgetLocked(status);
-    events_.push_back({Event::Kind::kDisconnected, {}, status});
+    if (absl::IsFailedPrecondition(status)) {
+      EndLocked(status);
+    } else {
+      if (absl::IsAborted(status)) dial_seq_ = std::max(dial_seq_, 2 * dial_seq_);
+      ForgetLocked(status);
+      events_.push_back({Event::Kind::kDisconnected, {}, status});
+    }
   }
   Deliver();
 }
@@ -360,6 +385,7 @@ LinkEndpoint::Counters LinkEndpoint::counters() const {
   Counters counters = counters_;
   counters.tensors_sent = outgoing_.written();
   counters.tensors_received = incoming_.received();
+  counters.payload_bytes_received = incoming_.bytes();
   counters.inbox_tensors = incoming_.inbox();
   return counters;
 }

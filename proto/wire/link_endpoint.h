@@ -74,9 +74,9 @@ class LinkEndpoint {
     // ended before its Hellos gives OnDisconnected alone, one that a newer dial replaced OnConnected alone.
     virtual void OnConnected() = 0;
     virtual void OnDisconnected(const absl::Status& status) = 0;
-    // The peer broke the protocol in a way that a new connection does not mend (INVALID_ARGUMENT,
-    // RESOURCE_EXHAUSTED; DATA_LOSS only when the same tensor failed three times). Once; the endpoint is
-    // dead afterwards.
+    // The link cannot go on, and a new connection would not mend it: the peer broke the protocol
+    // (INVALID_ARGUMENT, RESOURCE_EXHAUSTED; DATA_LOSS only when the same tensor failed three times), or one of
+    // the ends will not have the other (FAILED_PRECONDITION). Once; the endpoint is dead afterwards.
     virtual void OnError(const absl::Status& status) = 0;
   };
 
@@ -112,16 +112,17 @@ class LinkEndpoint {
   // ---- the connection's side
   // A new stream. Returns the Hello to send first. A later dial replaces an earlier one, whose Close is
   // called; `dial_seq`: the dialler's own counter, or what the acceptor read in the peer's Hello.
-  // FAILED_PRECONDITION: an older dial_seq than the newest so far, or the endpoint has ended (Shutdown,
+  // ABORTED: an older dial_seq than the newest so far. FAILED_PRECONDITION: the endpoint has ended (Shutdown,
   // OnError). An acceptor asks CheckHello first, so that a stranger does not replace a good connection.
   absl::StatusOr<OutgoingMessage> Connect(std::shared_ptr<LinkConnection> connection, std::uint64_t dial_seq);
-  // For the dialler: greater than any so far.
-  std::uint64_t next_dial_seq() const;
+  // For the dialler: the same with a number greater than any so far, so never ABORTED.
+  absl::StatusOr<OutgoingMessage> Dial(std::shared_ptr<LinkConnection> connection);
   // FAILED_PRECONDITION: version, job, key, fence, link or side is wrong; says which, with both values (of
   // keys only fingerprints).
   absl::Status CheckHello(const v1::Hello& hello) const;
-  // The peer's Hello on that connection. FAILED_PRECONDITION: as CheckHello, or it wants a tensor that was
-  // released; INVALID_ARGUMENT: a second one. The connection is closed then.
+  // The peer's Hello on that connection. FAILED_PRECONDITION: as CheckHello; or it wants a tensor that was
+  // released or has one that was never sent, which ends the endpoint; INVALID_ARGUMENT: a second one. The
+  // connection is closed then.
   absl::Status OnHello(const LinkConnection* connection, const v1::Hello& hello);
 
   enum class Taken {
@@ -139,7 +140,8 @@ class LinkEndpoint {
   std::optional<OutgoingMessage> NextMessage(const LinkConnection* connection);
   // The write of what NextMessage gave last has completed (the transport took it).
   void OnMessageWritten(const LinkConnection* connection);
-  // The stream has ended.
+  // The stream has ended. With FAILED_PRECONDITION the peer has refused the link itself: the endpoint ends.
+  // ABORTED: it has seen a newer dial; the next number leaps, so that a few dials catch up.
   void OnClosed(const LinkConnection* connection, const absl::Status& status);
 
   // Closes the connection with `status` and drops all tensors; no listener call begins after it returned.
@@ -162,6 +164,8 @@ class LinkEndpoint {
     std::uint64_t metadata_bytes_sent = 0;
     // Of chunks that an earlier connection had been given already.
     std::uint64_t payload_bytes_resent = 0;
+    // Each once however often it came; of the unfinished tensor as far as any connection brought it.
+    std::uint64_t payload_bytes_received = 0;
     // That got as far as both Hellos.
     std::uint64_t connections = 0;
     // Received and not Consumed.
@@ -189,6 +193,8 @@ class LinkEndpoint {
   bool IsPresentLocked(const LinkConnection* connection) const RESBM_REQUIRES(mutex_) {
     return !ended_ && connection != nullptr && connection == connection_.get();
   }
+  absl::StatusOr<OutgoingMessage> ConnectLocked(std::shared_ptr<LinkConnection> connection, std::uint64_t dial_seq,
+                                                Forgotten* replaced) RESBM_REQUIRES(mutex_);
   absl::StatusOr<Taken> TakeChunk(const LinkConnection* connection, const ChunkView& chunk, Forgotten* forgotten);
   Forgotten ForgetLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);
   Forgotten EndLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);

@@ -5,6 +5,7 @@
 #ifndef RESBM_PROTO_WIRE_TENSOR_FRAME_H_
 #define RESBM_PROTO_WIRE_TENSOR_FRAME_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -93,6 +94,10 @@ class TensorAssembler {
   const v1::TensorHeader& header() const { return header_; }
   // True when the first chunk was accepted.
   bool started() const { return next_chunk_ > 0; }
+  // Of the payload, so far.
+  std::uint64_t received_bytes() const {
+    return std::min<std::uint64_t>(std::uint64_t{next_chunk_} * kChunkBytes, expected_.payload_bytes());
+  }
 
  private:
   v1::TensorHeader expected_;

@@ -236,7 +236,7 @@ v1::LinkBytes Runner::Bytes() const {
     const LinkCounters now = links_->Counters(end);
     const LinkCounters& start = counters_at_start_[static_cast<int>(end)];
     return LinkCounters{now.payload_bytes - start.payload_bytes, now.metadata_bytes - start.metadata_bytes,
-                        now.messages - start.messages};
+                        now.messages - start.messages, now.moved_bytes - start.moved_bytes};
   };
   const LinkCounters up = since(End::kUp);
   const LinkCounters down = since(End::kDown);
@@ -304,6 +304,7 @@ v1::Progress Runner::MakeProgress() const {
   progress.set_backwards(backwards_);
   progress.set_inbox_bytes(inbox_->bytes());
   progress.set_retained_bytes(RetainedBytes());
+  progress.set_moved_bytes(links_->Counters(End::kUp).moved_bytes + links_->Counters(End::kDown).moved_bytes);
   if (waiting_.has_value()) {
     v1::WaitingFor* waiting = progress.mutable_waiting_for();
     waiting->set_direction(DirectionOf(*waiting_));

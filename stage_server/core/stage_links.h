@@ -37,6 +37,8 @@ struct LinkCounters {
   std::uint64_t payload_bytes = 0;
   std::uint64_t metadata_bytes = 0;
   std::uint64_t messages = 0;
+  // Payload sent and received, each byte once (the others count every sending).
+  std::uint64_t moved_bytes = 0;
 };
 
 // Called with the machine's owner in charge of exclusion; must not call back into the machine from within.

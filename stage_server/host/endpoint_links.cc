@@ -84,7 +84,8 @@ std::uint64_t EndpointLinks::RetainedBytes(End end) const {
 LinkCounters EndpointLinks::Counters(End end) const {
   if (line(end) == nullptr) return {};
   const wire::LinkEndpoint::Counters counters = line(end)->endpoint.counters();
-  return {counters.payload_bytes_sent, counters.metadata_bytes_sent, counters.messages_sent};
+  return {counters.payload_bytes_sent, counters.metadata_bytes_sent, counters.messages_sent,
+          counters.payload_bytes_sent - counters.payload_bytes_resent + counters.payload_bytes_received};
 }
 
 std::shared_ptr<wire::LinkEndpoint> EndpointLinks::endpoint(End end) const {

@@ -35,7 +35,7 @@ void HelloDesk::Arrive(const v1::Hello& hello, Found found, const Situation& sit
     return;
   }
   if (waiting_.size() >= kMaxWaitingHellos) {
-    found(absl::FailedPreconditionError(absl::StrCat(kMaxWaitingHellos, " Hellos wait already; try again later")));
+    found(absl::UnavailableError(absl::StrCat(kMaxWaitingHellos, " Hellos wait already; try again later")));
     return;
   }
   waiting_.push_back({hello, std::move(found), now + patience_});
@@ -50,7 +50,7 @@ void HelloDesk::LookAgain(const Situation& situation, absl::Duration now) {
     }
     if (!decision.has_value()) {
       const Tenancy& tenancy = *situation.tenancy;
-      decision = absl::FailedPreconditionError(absl::StrCat(
+      decision = absl::UnavailableError(absl::StrCat(
           "Hello for link ", visitor->hello.link(), " of job ", visitor->hello.job_id(), " at fence ",
           FenceText(visitor->hello.fence()), " waited ", absl::FormatDuration(patience_), "; the stage ",
           tenancy.free() ? "is free" : absl::StrCat("is at fence ", FenceText(tenancy.fence())),

@@ -32,7 +32,8 @@ class HelloDesk {
 
   explicit HelloDesk(absl::Duration patience) : patience_(patience) {}
 
-  // Answers now, or lets it wait: its fence may not have attached here yet, or not resumed.
+  // Answers now, or lets it wait: its fence may not have attached here yet, or not resumed. Who has waited for
+  // too long, or comes in a crowd, gets UNAVAILABLE: another dial may find more.
   void Arrive(const v1::Hello& hello, Found found, const Situation& situation, absl::Duration now);
   // The situation has changed, or time has passed.
   void LookAgain(const Situation& situation, absl::Duration now);

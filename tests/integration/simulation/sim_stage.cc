@@ -172,6 +172,7 @@ stage_server::LinkCounters Simulation::Stage::Counters(End end) const {
     out.payload_bytes = c.payload_bytes_sent;
     out.metadata_bytes = c.metadata_bytes_sent;
     out.messages = c.messages_sent;
+    out.moved_bytes = c.payload_bytes_sent - c.payload_bytes_resent + c.payload_bytes_received;
   }
   return out;
 }

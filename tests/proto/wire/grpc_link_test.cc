@@ -222,11 +222,59 @@ TEST_F(GrpcLinkTest, TheEndOfAnEndpointReachesThePeerAndEndsTheDialling) {
   const std::string message(up_.listener.status().message());
   EXPECT_EQ(up_.listener.status().code(), absl::StatusCode::kInvalidArgument) << message;
   EXPECT_THAT(message, HasSubstr("micro_batch is 0, expected 5"));
-  // The dead end refuses the next dial and says why.
-  ASSERT_TRUE(WaitForEvent(up_, "disconnected", 2));
+  // The dead end refuses the next dial and says why: there is no further one.
+  ASSERT_TRUE(WaitForEvent(up_, "error"));
   EXPECT_EQ(up_.listener.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(up_.listener.status().message()), HasSubstr("micro_batch is 0, expected 5"));
-  up_.endpoint->Shutdown(absl::CancelledError("fence over"));
+}
+
+// With the key, and with the highest number there is.
+TEST_F(GrpcLinkTest, ADiallerGoesOnAfterSomebodyElseDialledItsEnd) {
+  dialler_->Start();
+  ASSERT_TRUE(WaitForEvent(up_, "connected"));
+  ASSERT_TRUE(up_.endpoint->Connect(std::make_shared<RecordingConnection>(), ~std::uint64_t{0}).ok());
+  ASSERT_TRUE(WaitForEvent(up_, "connected", 2));
+  const EncodedTensor tensor = TensorOf({10}, WireDtype::kUint8, 3);
+  Cross(&up_, &down_, v1::ACTIVATION, 0, tensor);
+  EXPECT_TRUE(WaitForTensors(down_, 1));
+}
+
+// As a stage whose evaluation kept no more than it may.
+TEST_F(GrpcLinkTest, APeerThatWantsAReleasedTensorEndsBothEndsWithTheReason) {
+  // The receiver is one that has lost what it had: another endpoint in its place.
+  const EncodedTensor tensor = TensorOf({10}, WireDtype::kUint8, 3);
+  Cross(&up_, &down_, v1::ACTIVATION, 0, tensor);
+  dialler_->Start();
+  ASSERT_TRUE(WaitForTensors(down_, 1));
+  up_.endpoint->ReleaseAll();
+  SharedEnd forgetful(OptionsOf(v1::DOWNSTREAM));
+  directory_.Add(forgetful.endpoint);
+  server_.Stop();
+  server_.Start();
+  ASSERT_TRUE(WaitForEvent(up_, "error"));
+  EXPECT_EQ(up_.listener.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(up_.listener.status().message()), HasSubstr("wants tensor 0, which was released"));
+
+  // The other way round the acceptor knows, and the dialler hears it.
+  SharedEnd dials(OptionsOf(v1::DOWNSTREAM));
+  SharedEnd knows(OptionsOf(v1::UPSTREAM));
+  directory_.Add(knows.endpoint);
+  {
+    LinkDialler first(server_.address(), grpc::InsecureChannelCredentials(), dials.endpoint);
+    first.Start();
+    Cross(&knows, &dials, v1::ACTIVATION, 0, tensor);
+    ASSERT_TRUE(WaitForTensors(dials, 1));
+    ASSERT_TRUE(WaitForEvent(knows, "all sent"));
+  }
+  knows.endpoint->ReleaseAll();
+  SharedEnd lost(OptionsOf(v1::DOWNSTREAM));
+  LinkDialler second(server_.address(), grpc::InsecureChannelCredentials(), lost.endpoint);
+  second.Start();
+  ASSERT_TRUE(WaitForEvent(knows, "error"));
+  ASSERT_TRUE(WaitForEvent(lost, "error"));
+  EXPECT_THAT(std::string(lost.listener.status().message()), HasSubstr("wants tensor 0, which was released"));
+  second.Stop();
+  EXPECT_EQ(lost.listener.count("connected"), 0);
 }
 
 TEST(GrpcServer, ATakenPortIsAnError) {

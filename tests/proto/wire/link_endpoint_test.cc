@@ -243,31 +243,6 @@ TEST_F(LinkEndpointTest, TheSameTensorDamagedThreeTimesIsAnError) {
   EXPECT_EQ(down.listener.status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(LinkEndpointTest, ANewerDialReplacesAnOlderOne) {
-  SendDown(0, Sample(0));
-  ExpectDown(0);
-  Join(5);
-  EXPECT_EQ(Move(&up, &down, 2), 2);
-  const auto old_up = up.connection;
-  const auto old_down = down.connection;
-  const std::string last_of_old = up.Take();
-  Join(6);
-  EXPECT_EQ(old_up->closed->code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(old_down->closed->code(), absl::StatusCode::kAborted);
-  const std::string_view view = last_of_old;
-  EXPECT_EQ(*down.endpoint.OnChunk(old_down.get(), *ParseLinkMessage({&view, 1})->chunk), Taken::kYes);
-  EXPECT_EQ(down.listener.count("tensor"), 0) << "a chunk of the replaced connection is ignored";
-  EXPECT_FALSE(up.endpoint.NextMessage(old_up.get()).has_value());
-  up.endpoint.OnClosed(old_up.get(), absl::UnavailableError("late"));
-  EXPECT_TRUE(up.endpoint.connected()) << "the end of a replaced connection changes nothing";
-  const auto older = down.endpoint.Connect(std::make_shared<RecordingConnection>(), 4);
-  EXPECT_EQ(older.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(down.endpoint.connected());
-  EXPECT_EQ(up.endpoint.next_dial_seq(), 7u);
-  EXPECT_EQ(Move(&up, &down), 3);
-  EXPECT_EQ(down.listener.count("tensor"), 1);
-}
-
 TEST_F(LinkEndpointTest, ABrokenConnectionResumesAtWholeTensors) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     SendDown(i, Sample(i));
@@ -320,35 +295,6 @@ TEST_F(LinkEndpointTest, APeersHelloCanShowThatAllWasSent) {
   EXPECT_TRUE(up.endpoint.AllSent());
   EXPECT_EQ(up.listener.count("all sent"), 1);
   EXPECT_EQ(Move(&up, &down), 0);
-}
-
-TEST_F(LinkEndpointTest, CountersSayWhatCrossed) {
-  SendDown(0, Sample(0));
-  ExpectDown(0);
-  Join(1);
-  const auto hello_bytes = [](std::uint64_t seq) {
-    return 5 + Flat(*End(v1::UPSTREAM).endpoint.Connect(std::make_shared<RecordingConnection>(), seq)).size();
-  };
-  std::uint64_t metadata = hello_bytes(1);
-  for (int i = 0; i < 2; ++i) metadata += up.Take().size() + 5;
-  up.Break();
-  down.Break();
-  metadata += hello_bytes(2);
-  Join(2);
-  for (int i = 0; i < 3; ++i) {
-    const std::string message = up.Take();
-    metadata += message.size() + 5;
-    ASSERT_TRUE(down.Give(message).ok());
-  }
-  const LinkEndpoint::Counters sent = up.endpoint.counters();
-  EXPECT_EQ(sent.tensors_sent, 1u);
-  EXPECT_EQ(sent.messages_sent, 7u);
-  EXPECT_EQ(sent.payload_bytes_resent, 2 * kChunkBytes);
-  EXPECT_EQ(sent.payload_bytes_sent, 640000 + 2 * kChunkBytes);
-  EXPECT_EQ(sent.metadata_bytes_sent, metadata - sent.payload_bytes_sent);
-  EXPECT_EQ(sent.connections, 2u);
-  EXPECT_EQ(down.endpoint.counters().tensors_received, 1u);
-  EXPECT_EQ(down.endpoint.counters().inbox_tensors, 1u);
 }
 
 TEST_F(LinkEndpointTest, OnTensorMaySendExpectAndRelease) {

@@ -100,25 +100,44 @@ TEST_F(LinkRetentionTest, ReleasedTensorsThatThePeerHasAreFine) {
   EXPECT_EQ(down.listener.count("tensor"), 3);
 }
 
-TEST_F(LinkRetentionTest, APeerThatWantsAReleasedTensorIsRefused) {
+TEST_F(LinkRetentionTest, APeerThatWantsAReleasedTensorEndsTheLinkAtBothEnds) {
   for (std::uint32_t i = 0; i < 3; ++i) Send(1, i);
   Join(1);
   Move(&up, &down);
-  for (const std::uint32_t released : {1, 0, 2}) {
-    up.endpoint.ReleaseMicroBatch(1, released);
-    up.Break();
-    // The peer has forgotten all but the first tensor.
-    up.Dial(2);
-    v1::Hello hello = down.Dial(2);
-    hello.set_received_tensors(1);
-    const absl::Status status = up.endpoint.OnHello(up.connection.get(), hello);
-    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("link 1: the peer wants tensor 1, which was released"));
-    EXPECT_EQ(up.connection->closed, status);
-  }
+  up.endpoint.ReleaseMicroBatch(1, 1);
+  up.Break();
+  // The peer has forgotten all but the first tensor.
+  up.Dial(2);
+  v1::Hello hello = down.Dial(2);
+  hello.set_received_tensors(1);
+  const absl::Status status = up.endpoint.OnHello(up.connection.get(), hello);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("link 1: the peer wants tensor 1, which was released"));
+  EXPECT_EQ(up.connection->closed, status);
+  // This end knows that no dial can mend it ...
+  EXPECT_EQ(up.listener.events().back(), "error");
+  EXPECT_EQ(up.listener.status(), status);
+  EXPECT_TRUE(absl::IsFailedPrecondition(up.endpoint.Dial(std::make_shared<RecordingConnection>()).status()));
+  // ... and the other learns it from the status of the stream.
+  down.endpoint.OnClosed(down.connection.get(), status);
+  EXPECT_EQ(down.listener.events().back(), "error");
+  EXPECT_EQ(down.listener.status(), status);
+  EXPECT_TRUE(absl::IsFailedPrecondition(down.endpoint.Dial(std::make_shared<RecordingConnection>()).status()));
 }
 
-TEST_F(LinkRetentionTest, APeerThatHasMoreThanWasSentIsRefused) {
+TEST_F(LinkRetentionTest, APeerThatWantsOnlyTensorsThatAreKeptIsServed) {
+  for (std::uint32_t i = 0; i < 3; ++i) Send(1, i);
+  Join(1);
+  Move(&up, &down);
+  up.endpoint.ReleaseMicroBatch(1, 0);
+  up.Break();
+  up.Dial(2);
+  v1::Hello hello = down.Dial(2);
+  hello.set_received_tensors(1);
+  EXPECT_TRUE(up.endpoint.OnHello(up.connection.get(), hello).ok());
+}
+
+TEST_F(LinkRetentionTest, APeerThatHasMoreThanWasSentEndsTheLink) {
   Send(1, 0);
   Send(1, 1);
   Join(1);
@@ -129,6 +148,7 @@ TEST_F(LinkRetentionTest, APeerThatHasMoreThanWasSentIsRefused) {
   const absl::Status status = up.endpoint.OnHello(up.connection.get(), hello);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the peer has 2 tensors, only 1 were sent"));
+  EXPECT_EQ(up.listener.events().back(), "error");
 }
 
 TEST_F(LinkRetentionTest, ATensorThatIsSentAgainIsReleasedAfterwards) {

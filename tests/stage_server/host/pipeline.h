@@ -83,17 +83,19 @@ class Pipeline : public DiallerFactory {
     }
     OpenFeeds();
   }
-  void BeginAll(std::uint64_t step, std::uint64_t base) {
+  // `fed`: how many micro-batches get their inputs and targets at once.
+  void BeginAll(std::uint64_t step, std::uint64_t base, int fed = kMicroBatches) {
     for (std::uint32_t s = 0; s < kStages; ++s) {
       v1::ControlRequest request;
       *request.mutable_begin() = MakeBegin(fence_, step, base, 1, {2, 2, 1});
       Send(s, request);
     }
-    for (int mb = 0; mb < kMicroBatches; ++mb) {
-      const std::int64_t samples = mb == 2 ? 1 : 2;
-      SendTensor(0, v1::INPUT, v1::CODEC_RAW, v1::UINT8, {samples, kWidth}, step, mb);
-      SendTensor(1, v1::TARGET, v1::CODEC_RAW, v1::INT64, {samples}, step, mb);
-    }
+    for (int mb = 0; mb < fed; ++mb) Feed(step, mb);
+  }
+  void Feed(std::uint64_t step, int mb) {
+    const std::int64_t samples = mb == 2 ? 1 : 2;
+    SendTensor(0, v1::INPUT, v1::CODEC_RAW, v1::UINT8, {samples, kWidth}, step, mb);
+    SendTensor(1, v1::TARGET, v1::CODEC_RAW, v1::INT64, {samples}, step, mb);
   }
   void CommitAll(std::uint64_t step, std::uint64_t base, std::uint64_t next) {
     for (std::uint32_t s = 0; s < kStages; ++s) ASSERT_TRUE(Next(s).has_computed()) << "stage " << s;
@@ -187,7 +189,7 @@ class Pipeline : public DiallerFactory {
   };
 
   // The coordinator's ends of the outer links: nothing comes in on them.
-  struct Feed : wire::LinkEndpoint::Listener {
+  struct Line : wire::LinkEndpoint::Listener {
     void OnTensor(wire::ReceivedTensor) override {}
     void OnAllSent() override {}
     void OnConnected() override {}
@@ -205,7 +207,7 @@ class Pipeline : public DiallerFactory {
       options.link_key = "0123456789abcdef";
       options.link = i == 0 ? 0 : kStages;
       options.side = i == 0 ? v1::UPSTREAM : v1::DOWNSTREAM;
-      feeds_[i] = std::make_unique<Feed>();
+      feeds_[i] = std::make_unique<Line>();
       feeds_[i]->endpoint = std::make_shared<wire::LinkEndpoint>(options, feeds_[i].get());
       feeds_[i]->wire = std::make_unique<WireTo>(stages_[i == 0 ? 0 : kStages - 1].get(), feeds_[i]->endpoint, break_every_);
     }
@@ -240,7 +242,7 @@ class Pipeline : public DiallerFactory {
   std::unique_ptr<Stage> stages_[kStages];
   std::shared_ptr<RecordingSink> sinks_[kStages];
   SessionId sessions_[kStages] = {};
-  std::unique_ptr<Feed> feeds_[2];
+  std::unique_ptr<Line> feeds_[2];
 };
 
 }  // namespace resbm::stage_server::testing

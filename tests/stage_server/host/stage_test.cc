@@ -104,6 +104,61 @@ TEST(Stage, ANewFenceInTheMiddleOfAnythingIsAnsweredAndTheStepCanBeDoneAgain) {
   EXPECT_EQ(pipeline.Weights(100 + kSteps), weights);
 }
 
+TEST(Stage, ItsTicksReachTheMachineWhileNothingElseHappens) {
+  Pipeline pipeline;
+  pipeline.AttachAll(1);
+  pipeline.ResumeAll(100, 0, /*keep=*/false);
+  pipeline.BeginAll(1, 100, /*fed=*/0);
+  // Nobody sends anything: only a tick makes the machine say that it waits, again and again.
+  double waited = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto progress = pipeline.sink(0).WaitForProgress(
+        [&](const v1::Progress& p) { return p.waiting_for().seconds() > waited; });
+    ASSERT_TRUE(progress.has_value());
+    EXPECT_EQ(progress->step(), 1u);
+    EXPECT_EQ(progress->waiting_for().direction(), v1::UP);
+    waited = progress->waiting_for().seconds();
+  }
+}
+
+TEST(Stage, ProgressCountsTheBytesThatMovedOnBothLinks) {
+  Pipeline pipeline(/*break_every=*/1);  // what goes twice counts once
+  pipeline.AttachAll(1);
+  pipeline.ResumeAll(100, 0, /*keep=*/false);
+  pipeline.BeginAll(1, 100, /*fed=*/1);
+  // Two samples: fp32 activations down, gradients up, uint8 inputs, int64 targets.
+  const std::uint64_t crossed = 2 * kWidth * sizeof(float);
+  const std::uint64_t moved[] = {2 * kWidth + 2 * crossed, 2 * crossed + 2 * sizeof(std::int64_t)};
+  for (std::uint32_t s = 0; s < Pipeline::kStages; ++s) {
+    const auto progress =
+        pipeline.sink(s).WaitForProgress([&](const v1::Progress& p) { return p.moved_bytes() >= moved[s]; });
+    ASSERT_TRUE(progress.has_value()) << "stage " << s;
+    EXPECT_EQ(progress->moved_bytes(), moved[s]) << "stage " << s;
+  }
+}
+
+TEST(Stage, RequestsOfASessionThatHasEndedAreDropped) {
+  Pipeline pipeline;
+  Stage& stage = pipeline.stage(0);
+  const auto sink = std::make_shared<RecordingSink>();
+  const SessionId session = stage.OpenSession(sink);
+  stage.CloseSession(session);
+  v1::ControlRequest request;
+  *request.mutable_fence() = MakeFence(1, 1);
+  *request.mutable_attach() = MakeAttach(0, Pipeline::kStages);
+  std::atomic<bool> taken = false;
+  stage.Request(session, request, [&] { taken = true; });
+  std::atomic<bool> described = false;
+  stage.Describe([&](v1::DescribeReply reply) {
+    EXPECT_TRUE(taken) << "whoever reads the stream is told that the request was handled";
+    EXPECT_EQ(reply.job_id(), "") << "nobody holds the stage";
+    EXPECT_EQ(reply.state(), "EMPTY");
+    described = true;
+  });
+  stage.Shutdown(absl::CancelledError("the test is over"));
+  EXPECT_TRUE(described);
+}
+
 TEST(Stage, ReleaseEndsTheStreamOkAndFreesTheStage) {
   Pipeline pipeline;
   pipeline.Train(1);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "proto/base/clock.h"
 #include "proto/base/mutex.h"
 #include "stage_server/host/session_sink.h"
 
@@ -16,7 +18,12 @@ class RecordingSink : public SessionSink {
  public:
   void Send(const v1::ControlEvent& event) override {
     MutexLock lock(mutex_);
-    if (!event.has_progress()) events_.push_back(event);
+    if (event.has_progress()) {
+      progress_ = event.progress();
+      ++progresses_;
+    } else {
+      events_.push_back(event);
+    }
     changed_.NotifyAll();
   }
   void End(const absl::Status& status) override {
@@ -34,6 +41,20 @@ class RecordingSink : public SessionSink {
     if (next_ == events_.size()) return std::nullopt;
     return events_[next_++];
   }
+  // A Progress that comes from now on and that `wanted` accepts; nullopt if none does within a minute.
+  template <typename Wanted>
+  std::optional<v1::Progress> WaitForProgress(Wanted wanted) {
+    MutexLock lock(mutex_);
+    const absl::Duration end = Clock::Real().Now() + absl::Minutes(1);
+    for (std::size_t seen = progresses_;;) {
+      while (progresses_ == seen) {
+        if (!changed_.WaitFor(mutex_, end - Clock::Real().Now())) return std::nullopt;
+      }
+      seen = progresses_;
+      if (wanted(progress_)) return progress_;
+      if (Clock::Real().Now() > end) return std::nullopt;
+    }
+  }
   std::optional<absl::Status> WaitForEnd() {
     MutexLock lock(mutex_);
     while (!end_.has_value()) {
@@ -47,6 +68,8 @@ class RecordingSink : public SessionSink {
   CondVar changed_;
   std::vector<v1::ControlEvent> events_ RESBM_GUARDED_BY(mutex_);
   std::size_t next_ RESBM_GUARDED_BY(mutex_) = 0;
+  v1::Progress progress_ RESBM_GUARDED_BY(mutex_);
+  std::size_t progresses_ RESBM_GUARDED_BY(mutex_) = 0;
   std::optional<absl::Status> end_ RESBM_GUARDED_BY(mutex_);
 };
 
