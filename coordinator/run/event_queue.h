@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -23,14 +22,11 @@ class EventQueue {
     changed_.NotifyOne();
   }
 
-  // The next event, or nullopt after `timeout`.
-  std::optional<Event> Pop(absl::Duration timeout) RESBM_EXCLUDES(mutex_) {
+  // All events there are; waits for the first, at most for `timeout`.
+  std::deque<Event> PopAll(absl::Duration timeout) RESBM_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (events_.empty() && timeout > absl::ZeroDuration()) changed_.WaitFor(mutex_, timeout);
-    if (events_.empty()) return std::nullopt;
-    Event event = std::move(events_.front());
-    events_.pop_front();
-    return event;
+    return std::exchange(events_, {});
   }
 
  private:

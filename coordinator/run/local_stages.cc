@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,10 +52,15 @@ absl::StatusOr<int> Spawn(const std::vector<std::string>& arguments, int stdout_
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return absl::ResourceExhaustedError(absl::StrFormat("cannot start a process: %s", strerror(errno)));
   if (pid == 0) {
-    // Only async-signal-safe calls. A group of its own: Ctrl-C at the terminal is for the coordinator, which
+    // Only async-signal-safe calls. Here and not in the new program: a parent that dies before it gets there would
+    // leave it behind; one that died before the prctl is not the parent any more.
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
+    // A group of its own: Ctrl-C at the terminal is for the coordinator, which
     // still needs its stages to finish the step.
     setpgid(0, 0);
     sigset_t none;
@@ -88,8 +94,7 @@ absl::StatusOr<std::unique_ptr<LocalStages>> LocalStages::Start(const Options& o
       if (log >= 0) close(log);
       break;
     }
-    auto pid = Spawn({options.binary, "--listen", "127.0.0.1:0", "--device", options.device, "--exit-with-parent"},
-                     ends[1], log);
+    auto pid = Spawn({options.binary, "--listen", "127.0.0.1:0", "--device", options.device}, ends[1], log);
     close(ends[1]);
     close(log);
     pipes.push_back(ends[0]);

@@ -56,11 +56,6 @@ void RunDriver::Fail(const absl::Status& status) {
   result_ = status;
 }
 
-void RunDriver::ExpectAnswers(absl::Duration within) {
-  for (Stage& s : stages_) s.answered = false;
-  answers_due_ = within == absl::ZeroDuration() ? absl::InfiniteDuration() : clock_->Now() + within;
-}
-
 bool RunDriver::AllAnswered() const {
   return std::all_of(stages_.begin(), stages_.end(), [](const Stage& s) { return s.answered; });
 }
@@ -113,9 +108,11 @@ void RunDriver::OnEvent(int stage, const v1::ControlEvent& event) {
       } else {
         s.waiting_for.reset();
       }
-      const std::uint64_t work = std::uint64_t{p.forwards()} + p.backwards();
-      if (work != s.progress) {
-        s.progress = work;
+      const std::uint64_t actions = std::uint64_t{p.forwards()} + p.backwards();
+      // A large tensor on a slow link may take longer than a stall: its bytes are a sign of life, too.
+      if (actions != s.actions || p.moved_bytes() > s.moved_bytes) {
+        s.actions = actions;
+        s.moved_bytes = p.moved_bytes();
         progressed_ = clock_->Now();
       }
       environment_->OnProgress(stage, p);
@@ -297,7 +294,7 @@ void RunDriver::DecideStep() {
   if (plan_.timeouts.step != absl::ZeroDuration()) answers_due_ = clock_->Now() + plan_.timeouts.step;
   if (goes_on) {
     ++step_;
-    for (Stage& s : stages_) s.progress = 0;
+    for (Stage& s : stages_) s.actions = 0;
     FeedThrough(step_ + (commit.next().prefetch_size() > 0 ? 1 : 0));
   }
 }
@@ -341,7 +338,7 @@ void RunDriver::StartEvaluation() {
   AddMicroBatches(plan_.evaluation_micro_batches, evaluate.mutable_micro_batches());
   for (Stage& s : stages_) {
     s.evaluated.reset();
-    s.progress = 0;
+    s.actions = 0;
   }
   Broadcast(request);
   environment_->FeedEvaluation(evaluation_);
@@ -385,69 +382,10 @@ void RunDriver::OnFailed(int stage, const v1::Failed& failed) {
 void RunDriver::OnLost(int stage, const absl::Status& status) {
   if (finished()) return;
   const char* when = phase_ == Phase::kAttaching ? "cannot be reached" : "was lost";
-  Fail(absl::Status(status.code(), absl::StrFormat("%s %s: %s", Name(stage), when, status.message())));
+  Fail(absl::Status(status.code(), absl::StrFormat("%s %s: %s%s", Name(stage), when, status.message(), StandstillNote())));
 }
 
 void RunDriver::OnError(const absl::Status& status) { Fail(status); }
-
-absl::Duration RunDriver::StallLimit() const {
-  if (plan_.timeouts.stall != absl::ZeroDuration()) return plan_.timeouts.stall;
-  if (durations_.empty()) return absl::Seconds(60);
-  // The median of the last steps is enough, and cheap.
-  std::vector<absl::Duration> recent(durations_.end() - std::min<std::ptrdiff_t>(durations_.size(), 31), durations_.end());
-  std::nth_element(recent.begin(), recent.begin() + recent.size() / 2, recent.end());
-  return std::max(absl::Seconds(60), 10 * recent[recent.size() / 2]);
-}
-
-absl::Duration RunDriver::NextDeadline() const {
-  if (finished() || phase_ == Phase::kIdle) return absl::InfiniteDuration();
-  absl::Duration due = answers_due_;
-  if (phase_ == Phase::kStepping || phase_ == Phase::kEvaluating) due = std::min(due, progressed_ + StallLimit());
-  return due;
-}
-
-void RunDriver::OnTimer() {
-  if (finished() || phase_ == Phase::kIdle) return;
-  const absl::Duration now = clock_->Now();
-  if (now >= answers_due_ && (phase_ == Phase::kAttaching || phase_ == Phase::kLoading)) {
-    for (int s = 0; s < stages(); ++s) {
-      if (stages_[s].answered) continue;
-      Fail(absl::DeadlineExceededError(
-          phase_ == Phase::kAttaching
-              ? absl::StrFormat("%s did not answer within timeouts.attach_seconds (%s); is its stage server running and "
-                                "reachable from here?",
-                                Name(s), absl::FormatDuration(plan_.timeouts.attach))
-              : absl::StrFormat("%s was not ready within timeouts.load_seconds (%s)", Name(s),
-                                absl::FormatDuration(plan_.timeouts.load))));
-      return;
-    }
-  }
-  if (now >= answers_due_ || ((phase_ == Phase::kStepping || phase_ == Phase::kEvaluating) && now >= progressed_ + StallLimit())) {
-    Stalled();
-  }
-}
-
-void RunDriver::Stalled() {
-  const absl::Duration now = clock_->Now();
-  std::vector<StageSign> signs;
-  for (const Stage& s : stages_) {
-    // Computed or Evaluated; or Committed where nothing follows. Such a stage is silent for good reason.
-    const bool done = phase_ == Phase::kEvaluating ? s.answered
-                                                   : s.computed.has_value() || (decided_ == step_ && s.committed == step_);
-    signs.push_back({now - s.heard, s.waiting_for, done});
-  }
-  const Blame blame = FindBlame(signs);
-  std::string who = Name(blame.stage);
-  if (blame.stage < 0) who = "the coordinator's link to stage 0";
-  if (blame.stage >= stages()) who = absl::StrFormat("the coordinator's link to stage %d", stages() - 1);
-  const std::string task = phase_ == Phase::kEvaluating ? absl::StrFormat("the evaluation after step %d", committed_)
-                                                        : absl::StrFormat("step %d", step_);
-  const bool by_step = now >= answers_due_;
-  Fail(absl::DeadlineExceededError(absl::StrFormat(
-      "%s made no progress for %s (%s): %s holds it up: %s", task,
-      absl::FormatDuration(by_step ? plan_.timeouts.step : StallLimit()),
-      by_step ? "timeouts.step_seconds" : "timeouts.stall_seconds", who, blame.reason)));
-}
 
 void RunDriver::Interrupt() {
   if (finished()) return;

@@ -119,7 +119,9 @@ class RunDriver {
   void OnLost(int stage, const absl::Status& status);
   // Something outside the sessions went wrong: a feed link, an upload, a file.
   void OnError(const absl::Status& status);
-  // Call when NextDeadline has come; also harmless earlier.
+  // For `lost` the owner did not look at its events (the process was stopped): that time counts against nobody.
+  void OnStandstill(absl::Duration lost);
+  // Call when NextDeadline has come, after all events that have come in; also harmless earlier.
   void OnTimer();
   absl::Duration NextDeadline() const;
   // Finish the step or the evaluation in work, then stop: every stage can be asked for its weights then. An
@@ -148,7 +150,9 @@ class RunDriver {
     std::int64_t committed = 0;
     absl::Duration heard = absl::ZeroDuration();
     std::optional<v1::WaitingFor> waiting_for;
-    std::uint64_t progress = 0;  // work done in this step, to notice a stall
+    // What it has done in this step, and what has moved on its links in this fence: to notice a stall.
+    std::uint64_t actions = 0;
+    std::uint64_t moved_bytes = 0;
   };
 
   int stages() const { return static_cast<int>(stages_.size()); }
@@ -176,6 +180,7 @@ class RunDriver {
   void StartEvaluation();
   void Stalled();
   absl::Duration StallLimit() const;
+  std::string StandstillNote() const;
 
   const RunPlan plan_;
   const Clock* const clock_;
@@ -203,6 +208,9 @@ class RunDriver {
   absl::Duration step_began_ = absl::ZeroDuration();
   absl::Duration progressed_ = absl::ZeroDuration();
   absl::Duration answers_due_ = absl::InfiniteDuration();
+  // The last one, and when it ended.
+  absl::Duration standstill_ = absl::ZeroDuration();
+  absl::Duration standstill_end_ = absl::ZeroDuration();
 };
 
 }  // namespace resbm::coordinator

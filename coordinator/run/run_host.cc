@@ -1,9 +1,9 @@
 #include "coordinator/run/run_host.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "coordinator/run/run_loop.h"
 #include "coordinator/run/weights.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
@@ -51,11 +51,8 @@ absl::Status RunHost::Run() {
     fleet_->stage(s).OpenSession(std::move(handlers));
   }
   driver_->Start();
-  while (!driver_->finished()) {
-    const absl::Duration wait = driver_->NextDeadline() - Clock::Real().Now();
-    if (auto event = events_->Pop(std::max(wait, absl::ZeroDuration()))) (*event)();
-    driver_->OnTimer();  // also when events never cease
-  }
+  RunUntilFinished(events_.get(), Clock::Real(), driver_.get());
+  uploads_.clear();
   return driver_->result();
 }
 
@@ -86,11 +83,12 @@ void RunHost::Release() {
 void RunHost::SendControl(int stage, const v1::ControlRequest& request) { fleet_->stage(stage).Send(request); }
 
 void RunHost::UploadWeights(int stage, const v1::Fence& fence) {
-  const absl::Status status = fleet_->stage(stage).UploadWeights(setup_->plan.job_id, fence, shards_[stage]);
-  if (status.ok()) return;
-  // Behind what the stage itself may have said meanwhile: a Resume that it refused is the better reason.
-  const absl::Status error = Annotate(status, absl::StrFormat("weights for stage %d", stage));
-  events_->Post([this, error] { driver_->OnError(error); });
+  uploads_.push_back(fleet_->stage(stage).UploadWeights(
+      setup_->plan.job_id, fence, shards_[stage], [events = events_, this, stage](const absl::Status& status) {
+        if (status.ok()) return;
+        const absl::Status error = Annotate(status, absl::StrFormat("weights for stage %d", stage));
+        events->Post([this, error] { driver_->OnError(error); });
+      }));
 }
 
 void RunHost::OpenFeed(const v1::Fence& fence) { feed_->Open(fence); }

@@ -15,6 +15,7 @@
 #include "coordinator/run/fleet.h"
 #include "coordinator/run/run_driver.h"
 #include "coordinator/run/run_setup.h"
+#include "coordinator/run/shard_upload.h"
 
 namespace resbm::coordinator {
 
@@ -34,7 +35,8 @@ class RunHost : private RunDriver::Environment {
   RunHost(RunSetup* setup, Fleet* fleet, std::vector<std::string> shards, RunObserver* observer);
   ~RunHost() override;
 
-  // Attach to Release of nothing: until the driver has finished. The result is the driver's.
+  // Until the driver has finished: to the end of training, or as soon as it cannot go on or was interrupted, also
+  // while weights are on their way. The result is the driver's.
   absl::Status Run();
   // Finish the step in work and return from Run. Any thread, any number of times.
   void Interrupt();
@@ -68,6 +70,7 @@ class RunHost : private RunDriver::Environment {
   const std::shared_ptr<EventQueue> events_;
   std::unique_ptr<RunDriver> driver_;
   std::unique_ptr<Feed> feed_;
+  std::vector<std::unique_ptr<ShardUpload>> uploads_;  // only during Run
 };
 
 }  // namespace resbm::coordinator

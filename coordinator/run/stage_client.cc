@@ -7,7 +7,6 @@
 #include <xxhash.h>
 
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "proto/base/mutex.h"
 #include "proto/resbm/v1/control.grpc.pb.h"
 #include "proto/wire/grpc_link.h"
@@ -18,8 +17,6 @@ namespace {
 
 constexpr std::size_t kShardPieceBytes = 1 << 20;
 constexpr absl::Duration kPieceTimeout = absl::Seconds(60);
-// A stage that has the Resume waits for weights at once, or has refused it.
-constexpr absl::Duration kLongestPause = absl::Seconds(1);
 
 std::chrono::system_clock::time_point DeadlineIn(absl::Duration timeout) {
   return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
@@ -190,30 +187,10 @@ absl::StatusOr<std::string> StageClient::DownloadWeights(const std::string& job_
   }
 }
 
-absl::Status StageClient::UploadWeights(const std::string& job_id, const v1::Fence& fence, std::string_view weights) {
-  const auto stub = v1::StageControl::NewStub(channel_);
-  absl::Duration pause = absl::Milliseconds(5);
-  for (std::size_t offset = 0; offset < weights.size();) {
-    v1::PutShardRequest request;
-    request.set_job_id(job_id);
-    *request.mutable_fence() = fence;
-    request.set_offset(offset);
-    const std::string_view piece = weights.substr(offset, kShardPieceBytes);
-    request.set_data(piece.data(), piece.size());
-    grpc::ClientContext context;
-    context.set_deadline(DeadlineIn(kPieceTimeout));
-    v1::PutShardReply reply;
-    const grpc::Status status = stub->PutShard(&context, request, &reply);
-    // The first piece may overtake the Resume that it belongs to, which comes by another stream.
-    if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION && offset == 0 && pause < kLongestPause) {
-      absl::SleepFor(pause);
-      pause *= 2;
-      continue;
-    }
-    if (!status.ok()) return wire::FromGrpc(status);
-    offset += piece.size();
-  }
-  return absl::OkStatus();
+std::unique_ptr<ShardUpload> StageClient::UploadWeights(const std::string& job_id, const v1::Fence& fence,
+                                                       std::string_view weights,
+                                                       std::function<void(absl::Status)> done) {
+  return std::make_unique<ShardUpload>(channel_, job_id, fence, weights, std::move(done));
 }
 
 }  // namespace resbm::coordinator

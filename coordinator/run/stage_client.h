@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "coordinator/run/shard_upload.h"
 #include "proto/resbm/v1/control.pb.h"
 
 namespace resbm::coordinator {
@@ -44,8 +45,9 @@ class StageClient {
   // The stage's weights as a safetensors file. FAILED_PRECONDITION: another fence or state. DATA_LOSS: hash.
   absl::StatusOr<std::string> DownloadWeights(const std::string& job_id, const v1::Fence& fence,
                                               std::uint64_t state_id);
-  // For a Resume with restore.
-  absl::Status UploadWeights(const std::string& job_id, const v1::Fence& fence, std::string_view weights);
+  // For a Resume with restore; returns at once, see ShardUpload. The upload must not outlive the client.
+  std::unique_ptr<ShardUpload> UploadWeights(const std::string& job_id, const v1::Fence& fence,
+                                             std::string_view weights, std::function<void(absl::Status)> done);
 
   const std::string& address() const { return address_; }
 

@@ -1,10 +1,11 @@
 #include "coordinator/run/run_driver.h"
 
-#include <deque>
 #include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/coordinator/run/fake_fleet.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -13,126 +14,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Stages that answer every request at once, unless a test steps in. Events wait in a queue until Run.
-class Fleet : public RunDriver::Environment {
- public:
-  explicit Fleet(int stages) : stages_(stages) {
-    plan.job_id = "job";
-    plan.coordinator_epoch = 4;
-    plan.stages.resize(stages);
-    plan.origin = "origin";
-    plan.total_steps = 3;
-    plan.step_shape = [](std::int64_t) { return StepShape{0, {2, 2}}; };
-    plan.learning_rate = [](std::int64_t step) { return 0.1 * static_cast<double>(step); };
-    plan.train_programs = plan.evaluation_programs = [stages](std::uint32_t) {
-      return std::vector<v1::DefineProgram>(stages);
-    };
-  }
-
-  RunDriver& Start() {
-    driver = std::make_unique<RunDriver>(plan, &clock, this);
-    driver->Start();
-    return *driver;
-  }
-
-  void Run() {
-    while (!events.empty()) {
-      auto [stage, event] = std::move(events.front());
-      events.pop_front();
-      driver->OnEvent(stage, event);
-    }
-  }
-
-  void Post(int stage, v1::ControlEvent event, const v1::Fence& fence) {
-    *event.mutable_fence() = fence;
-    events.emplace_back(stage, std::move(event));
-  }
-
-  void SendControl(int stage, const v1::ControlRequest& request) override {
-    requests.emplace_back(stage, request);
-    if (silent.count(stage) > 0) return;
-    v1::ControlEvent event;
-    switch (request.kind_case()) {
-      case v1::ControlRequest::kAttach:
-        event.mutable_attached()->set_protocol_version(1);
-        break;
-      case v1::ControlRequest::kResume:
-        state_id[stage] = request.resume().state_id();
-        event.mutable_ready()->set_state_id(state_id[stage]);
-        break;
-      case v1::ControlRequest::kBegin:
-        Compute(stage, request.begin(), request.fence());
-        return;
-      case v1::ControlRequest::kCommit:
-        state_id[stage] = request.commit().new_state_id();
-        event.mutable_committed()->set_step(request.commit().attempt().step());
-        event.mutable_committed()->set_state_id(state_id[stage]);
-        Post(stage, event, request.fence());
-        if (request.commit().has_next()) Compute(stage, request.commit().next(), request.fence());
-        return;
-      case v1::ControlRequest::kEvaluate:
-        event.mutable_evaluated()->set_evaluation(request.evaluate().evaluation());
-        if (stage == stages_ - 1) {
-          event.mutable_evaluated()->set_weight(4);
-          event.mutable_evaluated()->set_loss_sum(2);
-          event.mutable_evaluated()->add_metric_sums(3);
-        }
-        break;
-      default:
-        return;
-    }
-    Post(stage, event, request.fence());
-  }
-
-  void Compute(int stage, const v1::Begin& begin, const v1::Fence& fence) {
-    EXPECT_EQ(begin.base_state_id(), state_id[stage]);
-    v1::ControlEvent event;
-    v1::Computed& c = *event.mutable_computed();
-    *c.mutable_attempt() = begin.attempt();
-    c.set_base_state_id(begin.base_state_id());
-    c.add_squared_norms(1);
-    if (stage == stages_ - 1) c.set_loss_sum(8);
-    if (poisoned.count({stage, begin.attempt().step()}) > 0) {
-      c.add_non_finite()->set_where("gradient");
-      c.mutable_non_finite(0)->set_count(1);
-    }
-    Post(stage, event, fence);
-  }
-
-  void UploadWeights(int stage, const v1::Fence&) override { uploads.push_back(stage); }
-  void OpenFeed(const v1::Fence&) override { calls.push_back("open"); }
-  void FeedStep(std::int64_t step, const StepShape&) override { calls.push_back("feed " + std::to_string(step)); }
-  void FeedEvaluation(std::uint64_t) override { calls.push_back("feed evaluation"); }
-  void ReleaseStep(std::int64_t step) override { calls.push_back("release " + std::to_string(step)); }
-  void ReleaseEvaluation(std::uint64_t) override { calls.push_back("release evaluation"); }
-  void OnStep(const StepReport& report) override { steps.push_back(report); }
-  void OnEvaluation(const EvaluationReport& report) override { evaluations.push_back(report); }
-  void OnProgress(int, const v1::Progress&) override {}
-
-  int Count(v1::ControlRequest::KindCase kind) const {
-    return static_cast<int>(std::count_if(requests.begin(), requests.end(),
-                                          [&](const auto& r) { return r.second.kind_case() == kind; }));
-  }
-
-  FakeClock clock;
-  RunPlan plan;
-  std::unique_ptr<RunDriver> driver;
-  std::deque<std::pair<int, v1::ControlEvent>> events;
-  std::vector<std::pair<int, v1::ControlRequest>> requests;
-  std::map<int, std::uint64_t> state_id;
-  std::set<int> silent;
-  std::set<std::pair<int, std::uint64_t>> poisoned;
-  std::vector<std::string> calls;
-  std::vector<int> uploads;
-  std::vector<StepReport> steps;
-  std::vector<EvaluationReport> evaluations;
-
- private:
-  const int stages_;
-};
-
 TEST(RunDriver, TakesEveryStepOnceAndEndsDone) {
-  Fleet fleet(3);
+  FakeFleet fleet(3);
   fleet.Start();
   fleet.Run();
   EXPECT_TRUE(fleet.driver->finished());
@@ -150,14 +33,14 @@ TEST(RunDriver, TakesEveryStepOnceAndEndsDone) {
 }
 
 TEST(RunDriver, FeedsAStepAheadAndNeverTwice) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.Start();
   fleet.Run();
   EXPECT_THAT(fleet.calls, ElementsAre("open", "feed 1", "feed 2", "release 1", "feed 3", "release 2", "release 3"));
 }
 
 TEST(RunDriver, NothingIsFedAheadOfAnEvaluation) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.evaluation_micro_batches = {2, 2};
   fleet.plan.step_shape = [](std::int64_t step) { return StepShape{(step - 1) / 2, {2, 2}}; };
   fleet.Start();
@@ -173,7 +56,7 @@ TEST(RunDriver, NothingIsFedAheadOfAnEvaluation) {
 }
 
 TEST(RunDriver, ARunWithoutStepsEvaluatesOnce) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.total_steps = 0;
   fleet.plan.evaluation_micro_batches = {4};
   fleet.plan.restore.resize(2);
@@ -186,7 +69,7 @@ TEST(RunDriver, ARunWithoutStepsEvaluatesOnce) {
 }
 
 TEST(RunDriver, WhatIsWrongWithTheReadyStagesEndsTheRunBeforeItsFirstStep) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   std::size_t asked = 0;
   fleet.plan.check_ready = [&](const std::vector<v1::Ready>& ready) {
     asked = ready.size();
@@ -201,7 +84,7 @@ TEST(RunDriver, WhatIsWrongWithTheReadyStagesEndsTheRunBeforeItsFirstStep) {
 }
 
 TEST(RunDriver, ASkippedStepIsACommitToo) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.poisoned = {{1, 2}};
   fleet.Start();
   fleet.Run();
@@ -220,13 +103,9 @@ TEST(RunDriver, ASkippedStepIsACommitToo) {
 }
 
 TEST(RunDriver, NoCommitBeforeEveryStageHasComputed) {
-  Fleet fleet(3);
+  FakeFleet fleet(3);
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
   ASSERT_EQ(fleet.events.size(), 3u);
   fleet.driver->OnEvent(0, fleet.events[0].second);
   fleet.driver->OnEvent(0, fleet.events[0].second);  // said twice
@@ -237,7 +116,7 @@ TEST(RunDriver, NoCommitBeforeEveryStageHasComputed) {
 }
 
 TEST(RunDriver, AStageThatDoesNotAnswerIsNamedByTheDeadline) {
-  Fleet fleet(3);
+  FakeFleet fleet(3);
   fleet.plan.timeouts.attach = absl::Seconds(1);
   fleet.silent = {2};
   fleet.Start();
@@ -255,21 +134,16 @@ TEST(RunDriver, AStageThatDoesNotAnswerIsNamedByTheDeadline) {
 }
 
 TEST(RunDriver, AStalledStepBlamesTheSilentStage) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.timeouts.stall = absl::Seconds(20);
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
   fleet.events.clear();
   fleet.clock.Advance(absl::Seconds(19));
-  v1::ControlEvent progress;
-  progress.mutable_progress()->mutable_waiting_for()->set_direction(v1::DOWN);
-  progress.mutable_progress()->mutable_waiting_for()->set_link_connected(true);
-  fleet.Post(0, progress, fleet.driver->fence());
-  fleet.Run();
+  v1::Progress progress;
+  progress.mutable_waiting_for()->set_direction(v1::DOWN);
+  progress.mutable_waiting_for()->set_link_connected(true);
+  fleet.Progress(0, progress);
   fleet.clock.Advance(absl::Seconds(1));
   fleet.driver->OnTimer();
   EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
@@ -278,14 +152,10 @@ TEST(RunDriver, AStalledStepBlamesTheSilentStage) {
 }
 
 TEST(RunDriver, AStalledStepDoesNotBlameTheStagesThatHaveComputed) {
-  Fleet fleet(3);
+  FakeFleet fleet(3);
   fleet.plan.timeouts.stall = absl::Seconds(30);
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
   ASSERT_EQ(fleet.events.size(), 3u);
   fleet.driver->OnEvent(1, fleet.events[1].second);
   fleet.driver->OnEvent(2, fleet.events[2].second);
@@ -293,10 +163,7 @@ TEST(RunDriver, AStalledStepDoesNotBlameTheStagesThatHaveComputed) {
   // Stage 0 hangs in a computation, and says every second that it is there.
   for (int second = 1; second <= 30; ++second) {
     fleet.clock.Advance(absl::Seconds(1));
-    v1::ControlEvent progress;
-    progress.mutable_progress();
-    fleet.Post(0, progress, fleet.driver->fence());
-    fleet.Run();
+    fleet.Progress(0, v1::Progress());
     fleet.driver->OnTimer();
   }
   EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
@@ -304,24 +171,50 @@ TEST(RunDriver, AStalledStepDoesNotBlameTheStagesThatHaveComputed) {
 }
 
 TEST(RunDriver, ProgressOfAnyStagePutsTheStallOff) {
-  Fleet fleet(1);
+  FakeFleet fleet(1);
   fleet.plan.timeouts.stall = absl::Seconds(10);
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
   fleet.events.clear();
   for (int i = 1; i <= 5; ++i) {
     fleet.clock.Advance(absl::Seconds(9));
-    v1::ControlEvent progress;
-    progress.mutable_progress()->set_forwards(i);
-    fleet.Post(0, progress, fleet.driver->fence());
-    fleet.Run();
+    v1::Progress progress;
+    progress.set_forwards(i);
+    fleet.Progress(0, progress);
     fleet.driver->OnTimer();
     EXPECT_FALSE(fleet.driver->finished());
   }
+}
+
+// Scenario 28: a tensor of 75 MB at 10 Mbit/s is on its way for a minute.
+TEST(RunDriver, BytesThatMoveOnASlowLinkPutTheStallOff) {
+  FakeFleet fleet(2);
+  fleet.plan.timeouts.stall = absl::Seconds(60);
+  fleet.Start();
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
+  fleet.events.clear();
+  v1::Progress receiver;
+  receiver.mutable_waiting_for()->set_direction(v1::UP);
+  receiver.mutable_waiting_for()->set_link_connected(true);
+  v1::Progress sender;
+  sender.set_forwards(1);
+  for (int second = 1; second <= 120; ++second) {
+    fleet.clock.Advance(absl::Seconds(1));
+    receiver.set_moved_bytes(second * 1250000);
+    fleet.Progress(0, sender);
+    fleet.Progress(1, receiver);
+    fleet.driver->OnTimer();
+    ASSERT_FALSE(fleet.driver->finished()) << second << " s: " << fleet.driver->result();
+  }
+  // Nothing moves any more: the same count again and again is no progress.
+  for (int second = 1; second <= 60; ++second) {
+    EXPECT_FALSE(fleet.driver->finished()) << second;
+    fleet.clock.Advance(absl::Seconds(1));
+    fleet.Progress(0, sender);
+    fleet.Progress(1, receiver);
+    fleet.driver->OnTimer();
+  }
+  EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(RunDriver, AStateOtherThanTheOneToldIsASplitAndEndsTheRun) {
@@ -331,7 +224,7 @@ TEST(RunDriver, AStateOtherThanTheOneToldIsASplitAndEndsTheRun) {
       [](v1::ControlEvent* e) { if (e->has_committed()) e->mutable_committed()->set_state_id(1); },
   };
   for (const auto& lie : lies) {
-    Fleet fleet(2);
+    FakeFleet fleet(2);
     fleet.Start();
     while (!fleet.events.empty()) {
       auto [stage, event] = std::move(fleet.events.front());
@@ -346,15 +239,11 @@ TEST(RunDriver, AStateOtherThanTheOneToldIsASplitAndEndsTheRun) {
 }
 
 TEST(RunDriver, AStepThatOutlastsItsOwnLimitEndsTheRun) {
-  Fleet fleet(1);
+  FakeFleet fleet(1);
   fleet.plan.timeouts.stall = absl::Seconds(100);
   fleet.plan.timeouts.step = absl::Seconds(5);
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kBegin) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kBegin);
   fleet.events.clear();
   EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(5));
   fleet.clock.Advance(absl::Seconds(5));
@@ -364,16 +253,12 @@ TEST(RunDriver, AStepThatOutlastsItsOwnLimitEndsTheRun) {
 }
 
 TEST(RunDriver, AnEvaluationCanStallToo) {
-  Fleet fleet(1);
+  FakeFleet fleet(1);
   fleet.plan.timeouts.stall = absl::Seconds(30);
   fleet.plan.total_steps = 0;
   fleet.plan.evaluation_micro_batches = {4};
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kEvaluate);
   fleet.events.clear();
   EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(30));
   fleet.clock.Advance(absl::Seconds(30));
@@ -383,7 +268,7 @@ TEST(RunDriver, AnEvaluationCanStallToo) {
 }
 
 TEST(RunDriver, MessagesOfAnOlderFenceAreDropped) {
-  Fleet fleet(1);
+  FakeFleet fleet(1);
   fleet.Start();
   fleet.events.clear();
   v1::Fence old;
@@ -397,7 +282,7 @@ TEST(RunDriver, MessagesOfAnOlderFenceAreDropped) {
 }
 
 TEST(RunDriver, ARefusalSaysWhoHoldsTheStage) {
-  Fleet fleet(1);
+  FakeFleet fleet(1);
   fleet.Start();
   fleet.events.clear();
   v1::ControlEvent refused;
@@ -411,7 +296,7 @@ TEST(RunDriver, ARefusalSaysWhoHoldsTheStage) {
 }
 
 TEST(RunDriver, AFailedStageStopsTheRunWithItsCodeAndWords) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.Start();
   v1::ControlEvent failed;
   failed.mutable_failed()->set_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
@@ -428,16 +313,58 @@ TEST(RunDriver, AFailedStageStopsTheRunWithItsCodeAndWords) {
             "stage 1 failed (RUNNING, step 5, micro-batch 2) (over the link from stage 0): out of memory");
 }
 
+TEST(RunDriver, TimeInWhichTheCoordinatorStoodStillCountsAgainstNobody) {
+  FakeFleet fleet(2);
+  fleet.plan.timeouts.attach = absl::Seconds(30);
+  fleet.plan.timeouts.stall = absl::Seconds(60);
+  fleet.silent = {0, 1};
+  fleet.Start();
+  fleet.clock.Advance(absl::Seconds(100));
+  fleet.driver->OnStandstill(absl::Seconds(99));
+  fleet.driver->OnTimer();
+  EXPECT_FALSE(fleet.driver->finished());
+  EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(129));
+
+  FakeFleet stepping(2);
+  stepping.plan.timeouts.stall = absl::Seconds(60);
+  stepping.Start();
+  stepping.RunUntilSent(v1::ControlRequest::kBegin);
+  stepping.events.clear();
+  stepping.clock.Advance(absl::Seconds(10));
+  stepping.clock.Advance(absl::Seconds(70));
+  stepping.driver->OnStandstill(absl::Seconds(70));
+  stepping.driver->OnTimer();
+  EXPECT_FALSE(stepping.driver->finished());
+  stepping.clock.Advance(absl::Seconds(49));
+  stepping.driver->OnTimer();
+  EXPECT_FALSE(stepping.driver->finished());
+  stepping.clock.Advance(absl::Seconds(1));
+  stepping.driver->OnTimer();
+  EXPECT_EQ(stepping.driver->result().code(), absl::StatusCode::kDeadlineExceeded) << "60 s awake without progress";
+}
+
+TEST(RunDriver, ALossRightAfterALongStandstillSaysSo) {
+  for (const bool suspended : {true, false}) {
+    FakeFleet fleet(2);
+    fleet.Start();
+    fleet.RunUntilSent(v1::ControlRequest::kBegin);
+    fleet.clock.Advance(absl::Seconds(72));
+    if (suspended) fleet.driver->OnStandstill(absl::Seconds(71));
+    fleet.driver->OnLost(1, absl::UnavailableError("keepalive"));
+    EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(fleet.driver->result().message(),
+              suspended ? "stage 1 was lost: keepalive; this coordinator stood still for 71 s just before (suspended?), "
+                          "so its peers hung up"
+                        : "stage 1 was lost: keepalive");
+  }
+}
+
 TEST(RunDriver, AnInterruptFinishesTheStepInWork) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.total_steps = 100;
   fleet.plan.evaluation_micro_batches = {4};
   fleet.Start();
-  while (fleet.steps.size() < 5) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntil([&] { return fleet.steps.size() == 5; });
   fleet.driver->Interrupt();
   fleet.Run();
   EXPECT_TRUE(fleet.driver->finished());
@@ -448,15 +375,11 @@ TEST(RunDriver, AnInterruptFinishesTheStepInWork) {
 }
 
 TEST(RunDriver, AnInterruptFinishesTheEvaluationInWorkSoThatTheWeightsCanBeRead) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.evaluation_micro_batches = {4};
   fleet.plan.step_shape = [](std::int64_t step) { return StepShape{step - 1, {2, 2}}; };  // an epoch each
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kEvaluate);
   fleet.driver->Interrupt();
   EXPECT_FALSE(fleet.driver->finished());  // its stages are not READY
   fleet.Run();
@@ -467,15 +390,11 @@ TEST(RunDriver, AnInterruptFinishesTheEvaluationInWorkSoThatTheWeightsCanBeRead)
 }
 
 TEST(RunDriver, AnInterruptOfAnEvaluationAloneStopsAtOnce) {
-  Fleet fleet(2);
+  FakeFleet fleet(2);
   fleet.plan.total_steps = 0;
   fleet.plan.evaluation_micro_batches = {4};
   fleet.Start();
-  while (fleet.Count(v1::ControlRequest::kEvaluate) == 0) {
-    auto [stage, event] = fleet.events.front();
-    fleet.events.pop_front();
-    fleet.driver->OnEvent(stage, event);
-  }
+  fleet.RunUntilSent(v1::ControlRequest::kEvaluate);
   fleet.driver->Interrupt();
   EXPECT_TRUE(fleet.driver->finished());
   EXPECT_THAT(fleet.evaluations, IsEmpty());

@@ -182,6 +182,7 @@ void Simulation::Happen(const Choice& choice) {
         --faults_.spoiled_chunks;
         ++outcome_.spoiled_chunks;
       }
+      if (moved) PassSlowly(faults_.slow_link);
       return;
     }
   }
@@ -221,6 +222,18 @@ void Simulation::PassTime(absl::Duration by) {
   clock_.Advance(by);
   for (auto& stage : stages_) stage->OnTick();
   driver_->OnTimer();
+}
+
+void Simulation::PassSlowly(absl::Duration by) {
+  for (; by > absl::ZeroDuration(); by -= absl::Seconds(1)) {
+    PassTime(std::min(by, absl::Seconds(1)));
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      for (const v1::ControlRequest& request : std::exchange(to_stage_[s], {})) stages_[s]->OnRequest(request);
+      for (const v1::ControlEvent& event : std::exchange(to_coordinator_[s], {})) {
+        driver_->OnEvent(static_cast<int>(s), event);
+      }
+    }
+  }
 }
 
 void Simulation::CheckInvariants(const std::string& after) {

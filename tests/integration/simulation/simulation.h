@@ -30,6 +30,8 @@ struct Faults {
   int lost_sessions = 0;
   int crashes = 0;        // of a stage: its memory is gone
   int poisoned_steps = 0;  // a non-finite value in some backward
+  // What every message on a link takes.
+  absl::Duration slow_link = absl::ZeroDuration();
 };
 
 struct Outcome {
@@ -83,6 +85,8 @@ class Simulation : public coordinator::RunDriver::Environment {
   void Happen(const Choice& choice);
   void MaybeFault();
   void PassTime(absl::Duration by);
+  // While a message crawls over a link; control messages are fast.
+  void PassSlowly(absl::Duration by);
   void CheckInvariants(const std::string& after);
   void NoteComputed(int stage, const v1::Computed& computed);
   std::uint64_t Random(std::uint64_t below) { return below == 0 ? 0 : random_() % below; }

@@ -177,6 +177,26 @@ TEST(Simulation, TensorsOfSeveralChunksSurviveBrokenLinks) {
   }
 }
 
+// Scenario 28.
+TEST(Simulation, ATensorThatCrawlsForLongerThanTheStallLimitIsNoStall) {
+  Case c;
+  c.stages = 3;
+  c.micro_batches = {12000, 12000};
+  c.steps = 2;
+  const Outcome fast = Simulation(MakePlan(c), 1000, {}).Run();
+  ASSERT_TRUE(fast.status.ok()) << fast.status;
+  for (std::uint64_t seed : Seeds(2)) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Faults faults;
+    faults.slow_link = absl::Seconds(5);  // for 256 KiB: the 6.1 MB of a micro-batch take two minutes
+    const Outcome slow = Simulation(MakePlan(c), seed, faults).Run();
+    EXPECT_TRUE(slow.status.ok()) << slow.status;
+    EXPECT_THAT(slow.violations, IsEmpty());
+    EXPECT_EQ(slow.weights, fast.weights);
+    EXPECT_GT(slow.time, absl::Minutes(6));
+  }
+}
+
 TEST(Simulation, ANonFiniteValueSkipsTheStepOnAllStages) {
   std::int64_t skipped = 0;
   for (std::uint64_t seed : Seeds(100)) {
