@@ -30,6 +30,7 @@
 #include "stage_server/host/stage.h"
 #include "stage_server/machine_info.h"
 #include "stage_server/server_options.h"
+#include "stage_server/service_manager.h"
 
 namespace resbm::stage_server {
 namespace {
@@ -72,6 +73,13 @@ void SetUpLogs(bool verbose) {
   spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   // What gRPC has to say is said better by those who get its statuses.
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("grpc: {}", args->message); });
+}
+
+// systemd waits for READY=1 and ends a process that never says it: not getting through is worth a line in the log.
+void TellServiceManager(absl::string_view state) {
+  if (const absl::Status told = NotifyServiceManager(state); !told.ok()) {
+    spdlog::warn("{}: {}", std::string(state), std::string(told.message()));
+  }
 }
 
 int Usage(const absl::Status& status) {
@@ -141,9 +149,11 @@ int Serve(const ServerOptions& options) {
                options.advertise.empty() ? "" : absl::StrCat(", advertised as ", options.advertise));
   // The one line on stdout: scripts wait for it.
   std::cout << "LISTENING " << address << std::endl;
+  TellServiceManager("READY=1");
 
   stop.Wait();
   spdlog::info("stopping");
+  TellServiceManager("STOPPING=1");
   // First whatever waits is answered, so that no call keeps the server from ending.
   stage.Shutdown(absl::UnavailableError("the stage server stops"));
   server->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kGoodbye));
