@@ -13,7 +13,7 @@ torch_version=2.13.0
 
 packages=(
   bazel-bootstrap bazel-rules-cc bazel-rules-proto bazel-rules-java bazel-skylib bazel-platforms
-  g++ git pkg-config python3 python3-venv ca-certificates
+  g++ git pkg-config python3 python3-venv python3-yaml patchelf ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev
   nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev
