@@ -145,15 +145,17 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   absl::Status saved;
   if (result.ok() && trained) saved = Save(&host, directory->get(), out.summary);
   host.Release();
+  // Weights that do not fit the model are a file's fault, not a peer's; and who interrupts a run before its first
+  // step knows why it has nothing: in both cases nothing stays, not even the logs of local stage servers.
+  const bool bad_file = initial.has_value() && !trained && absl::IsInvalidArgument(result);
+  const bool given_up = !trained && signals->interrupted() && (result.ok() || absl::IsCancelled(result));
+  if (bad_file || given_up) RemoveLogs((*directory)->path());
+  if (bad_file || given_up || (!result.ok() && !trained && !fleet->local())) {
+    (*directory)->Abandon();
+    out.directory.clear();
+  }
   if (!result.ok()) {
-    // Weights that do not fit the model are a file's fault, not a peer's: nothing stays, not even the logs.
-    const bool bad_file = initial.has_value() && !trained && absl::IsInvalidArgument(result);
-    if (bad_file) RemoveLogs((*directory)->path());
-    if (trained) {
-      saved = (*directory)->Write(kSummaryFile, ToJson(out.summary));
-    } else if (bad_file || !fleet->local()) {
-      (*directory)->Abandon();
-    }
+    if (trained) saved = (*directory)->Write(kSummaryFile, ToJson(out.summary));
     PrintError(request.command, result);
     if (trained) {
       std::cerr << "resbm " << request.command << ": " << host.driver().committed_steps()
@@ -166,6 +168,9 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
     // The weights come from the stages: one that is lost now is a peer's fault, a full disk is not.
     const bool peer = absl::IsUnavailable(saved) || absl::IsDeadlineExceeded(saved);
     return fail(Annotate(saved, "the run is not saved"), peer ? kExitPeer : kExitUsage);
+  }
+  if (given_up) {
+    PrintError(request.command, absl::CancelledError("interrupted before the first step; there is nothing to save"));
   }
   out.saved = trained;
   out.code = signals->interrupted() ? kExitInterrupted : kExitOk;

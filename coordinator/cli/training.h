@@ -36,6 +36,7 @@ struct TrainingResult {
   bool saved = false;
   // on_step ended it.
   bool stopped = false;
+  // Empty where nothing is left of the run.
   std::string directory;
   Summary summary;
   // Names of the trainable parameters in global order.

@@ -1,4 +1,7 @@
 // Bad input, from the command line on: one clear line, the documented exit code, nothing left behind.
+#include <signal.h>
+
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -179,6 +182,44 @@ TEST_F(Errors, SomethingElseThanAStageServer) {
   const Finished run = Train({"--stages", "127.0.0.1:" + std::to_string(port)});
   EXPECT_EQ(run.code, 3);
   EXPECT_THAT(run.err, HasSubstr("does not answer as a stage server"));
+}
+
+TEST_F(Errors, AnInterruptWhileTheStagesLoadLeavesNothingBehind) {
+  class Loads : public v1::StageControl::Service {
+   public:
+    std::atomic<bool> loading = false;
+
+   private:
+    grpc::Status Describe(grpc::ServerContext*, const v1::DescribeRequest*, v1::DescribeReply* reply) override {
+      reply->set_min_protocol_version(1);
+      reply->set_max_protocol_version(1);
+      return grpc::Status::OK;
+    }
+    grpc::Status Session(grpc::ServerContext*,
+                         grpc::ServerReaderWriter<v1::ControlEvent, v1::ControlRequest>* stream) override {
+      v1::ControlRequest request;
+      while (stream->Read(&request) && !request.has_release()) {
+        loading = request.has_resume();
+        if (!request.has_attach()) continue;
+        v1::ControlEvent event;
+        *event.mutable_fence() = request.fence();
+        event.mutable_attached()->set_protocol_version(1);
+        stream->Write(event);
+      }
+      return grpc::Status::OK;
+    }
+  } service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const auto server = builder.BuildAndStart();
+  testing::Subprocess run({resbm_, "train", "--job", Job(), "--run-dir", folder_ + "/run", "--stages",
+                           "127.0.0.1:" + std::to_string(port)});
+  ASSERT_TRUE(testing::WaitUntil([&] { return service.loading.load(); }));
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait(), 130) << run.Stderr();
+  EXPECT_THAT(run.Stderr(), HasSubstr("interrupted before the first step; there is nothing to save"));
 }
 
 TEST_F(Errors, AStageThatRefusesTheJobSaysWhyAlsoWhereWeightsAreSentToIt) {

@@ -286,6 +286,7 @@ TEST_F(Train, AnInterruptBeforeTheRunBeginsEndsItQuietly) {
                                    "--local-stages", "1", "--stage-server", interrupts, "--device", "cpu"});
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_THAT(run.err, HasSubstr("interrupted before the run began"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run")) << "nothing came of it";
   EXPECT_EQ(CountProcesses(stage_server_), 0);
 }
 
