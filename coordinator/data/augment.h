@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "coordinator/data/dataset.h"
+#include "proto/resbm/v1/job.pb.h"
 
 namespace resbm::coordinator {
 

@@ -1,5 +1,5 @@
-// The tensors that the coordinator feeds to the pipeline's ends: images to the first stage, labels to the
-// last.
+// The tensors that the coordinator feeds to the pipeline's ends: images or bytes of text to the first stage, labels
+// or next bytes to the last.
 #ifndef RESBM_COORDINATOR_DATA_BATCH_SOURCE_H_
 #define RESBM_COORDINATOR_DATA_BATCH_SOURCE_H_
 
@@ -10,6 +10,7 @@
 #include "coordinator/data/dataset.h"
 #include "coordinator/data/sampler.h"
 #include "proto/base/encoded_tensor.h"
+#include "proto/resbm/v1/job.pb.h"
 
 namespace resbm::coordinator {
 
@@ -17,10 +18,10 @@ namespace resbm::coordinator {
 class BatchSource {
  public:
   struct Options {
-    std::uint64_t seed = 1;           // of the job
-    std::int64_t samples = 64;        // of one step
-    std::int64_t micro_batches = 4;   // M
-    v1::Data::Augment augment;        // of training images
+    std::uint64_t seed = 1;                     // of the job
+    std::int64_t samples = 64;                  // of one step
+    std::int64_t micro_batches = 4;             // M
+    v1::Data::Augment augment;                  // of training images
     std::int64_t evaluation_micro_batch = 100;  // samples
   };
 
@@ -31,11 +32,15 @@ class BatchSource {
   // step: from 1.
   StepBatch Plan(std::int64_t step) const { return planner_.Plan(step); }
 
-  // `batch` from Plan; 0 <= micro_batch < batch.micro_batch_sizes.size(). Codec kRaw.
-  EncodedTensor Inputs(const StepBatch& batch, int micro_batch) const;   // uint8 [n, C, H, W]
-  EncodedTensor Targets(const StepBatch& batch, int micro_batch) const;  // int64 [n]
+  // Of all samples of the step: what its sums are divided by.
+  double Weight(const StepBatch& batch) const;
 
-  // The test set in its order, in micro-batches of these sizes; not augmented.
+  // `batch` from Plan; 0 <= micro_batch < batch.micro_batch_sizes.size(). Codec kRaw, first dimension the samples,
+  // the others and the dtype as the data set says.
+  EncodedTensor Inputs(const StepBatch& batch, int micro_batch) const;
+  EncodedTensor Targets(const StepBatch& batch, int micro_batch) const;
+
+  // The test set in its order, in micro-batches of these sizes; not augmented. The inputs share the data set's bytes.
   const std::vector<std::int64_t>& evaluation_sizes() const { return evaluation_sizes_; }
   EncodedTensor EvaluationInputs(int micro_batch) const;
   EncodedTensor EvaluationTargets(int micro_batch) const;

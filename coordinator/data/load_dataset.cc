@@ -1,5 +1,6 @@
-#include "coordinator/data/dataset.h"
+#include "coordinator/data/load_dataset.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,12 +10,17 @@
 #include "absl/strings/string_view.h"
 #include "coordinator/data/cifar_reader.h"
 #include "coordinator/data/idx_reader.h"
+#include "coordinator/data/image_dataset.h"
+#include "coordinator/data/text_dataset.h"
+#include "coordinator/data/text_reader.h"
 #include "proto/base/status.h"
 
 namespace resbm::coordinator {
 namespace {
 
 constexpr char kFashionMnistDirectory[] = "/usr/share/datasets/fashion-mnist";
+
+using DatasetOrError = absl::StatusOr<std::shared_ptr<const Dataset>>;
 
 // Or cannot be told: then opening it gives the better message.
 bool Exists(const std::string& path) {
@@ -36,7 +42,7 @@ absl::StatusOr<std::string> FindIdx(const Source& source, const std::string& dir
   return absl::NotFoundError(absl::StrCat(source.field, ".directory: no ", path, " (or .gz): ", source.how_to_get));
 }
 
-absl::StatusOr<Dataset> LoadIdx(const Source& source, const std::string& directory, Split split, std::int64_t limit) {
+DatasetOrError LoadIdx(const Source& source, const std::string& directory, Split split, std::int64_t limit) {
   const absl::string_view prefix = split == Split::kTrain ? "train" : "t10k";
   RESBM_ASSIGN_OR_RETURN(const std::string images_path,
                          FindIdx(source, directory, absl::StrCat(prefix, "-images-idx3-ubyte")));
@@ -48,13 +54,13 @@ absl::StatusOr<Dataset> LoadIdx(const Source& source, const std::string& directo
     return absl::InvalidArgumentError(absl::StrCat(images_path, " has ", images.count, " images, ", labels_path, " ",
                                                    labels.size(), " labels; take both from the same data set"));
   }
-  auto dataset = Dataset::Create({1, images.rows, images.columns}, 10, std::move(images.pixels), std::move(labels));
+  auto dataset =
+      ImageDataset::Create({1, images.rows, images.columns}, 10, std::move(images.pixels), std::move(labels));
   if (!dataset.ok()) return Annotate(dataset.status(), labels_path);
   return dataset;
 }
 
-absl::StatusOr<Dataset> LoadCifar(const Source& source, std::string directory, Split split, std::int64_t limit,
-                                  bool fine) {
+DatasetOrError LoadCifar(const Source& source, std::string directory, Split split, std::int64_t limit, bool fine) {
   std::vector<std::string> names;
   if (split == Split::kTest) {
     names = {fine ? "test.bin" : "test_batch.bin"};
@@ -74,43 +80,44 @@ absl::StatusOr<Dataset> LoadCifar(const Source& source, std::string directory, S
   }
   CifarImages images;
   RESBM_RETURN_IF_ERROR(ReadCifar(paths, fine ? 2 : 1, limit, &images));
-  auto dataset =
-      Dataset::Create({3, 32, 32}, fine ? 100 : 10, std::move(images.pixels), std::move(images.labels));
+  auto dataset = ImageDataset::Create({3, 32, 32}, fine ? 100 : 10, std::move(images.pixels), std::move(images.labels));
   if (!dataset.ok()) return Annotate(dataset.status(), directory);
   return dataset;
 }
 
-}  // namespace
-
-absl::StatusOr<Dataset> Dataset::Create(ImageSize image_size, std::int64_t classes, std::vector<std::uint8_t> pixels,
-                                        std::vector<std::uint8_t> labels) {
-  if (labels.empty()) return absl::InvalidArgumentError("no samples");
-  if (pixels.size() != labels.size() * image_size.bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat(pixels.size(), " bytes of pixels for ", labels.size(),
-                                                   " images of ", image_size.bytes(), " bytes"));
+DatasetOrError LoadText(const v1::Data::Text& text, Split split, std::int64_t limit, std::int64_t context) {
+  constexpr char kField[] = "data.text.file";
+  const std::vector<std::string> paths(text.file().begin(), text.file().end());
+  auto bytes = ReadText(paths, split, text.test_share());
+  if (!bytes.ok()) {
+    const absl::Status status = Annotate(bytes.status(), kField);
+    if (!absl::IsNotFound(status)) return status;
+    return absl::NotFoundError(absl::StrCat(status.message(),
+                                            "; name files, or a folder with .txt files (deploy/"
+                                            "setup.sh puts Shakespeare's plays into ~/.cache/resbm/shakespeare)"));
   }
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] >= classes) {
-      return absl::InvalidArgumentError(absl::StrCat("label ", labels[i], " of sample ", i, " is not one of ", classes,
-                                                     " classes"));
-    }
+  // One byte more than the samples have: the last one predicts it.
+  const auto windows = static_cast<std::int64_t>(bytes->size()) / std::max<std::int64_t>(context, 1);
+  if (limit > 0 && limit <= windows) {
+    bytes->resize(std::min(bytes->size(), static_cast<std::size_t>(limit * context + 1)));
   }
-  Dataset dataset;
-  dataset.image_size_ = image_size;
-  dataset.classes_ = classes;
-  dataset.pixels_ = std::move(pixels);
-  dataset.labels_ = std::move(labels);
-  return dataset;
+  auto dataset = TextDataset::Create(*std::move(bytes), context);
+  if (dataset.ok()) return dataset;
+  const char* part = split == Split::kTrain ? "training" : "test";
+  return Annotate(dataset.status(), absl::StrCat(kField, ": the ", part, " part"));
 }
 
-absl::StatusOr<Dataset> LoadDataset(const v1::Data& data, Split split) {
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Dataset>> LoadDataset(const v1::Data& data, Split split, std::int64_t context) {
   const std::int64_t limit = split == Split::kTrain ? data.limit_train() : data.limit_test();
   if (limit < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(split == Split::kTrain ? "data.limit_train: " : "data.limit_test: ",
-                                                   limit, " samples; 0 means all"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        split == Split::kTrain ? "data.limit_train: " : "data.limit_test: ", limit, " samples; 0 means all"));
   }
-  const Source fashion = {"data.fashion_mnist", "run \"apt-get install dataset-fashion-mnist\", which fills "
-                                                "/usr/share/datasets/fashion-mnist"};
+  const Source fashion = {"data.fashion_mnist",
+                          "run \"apt-get install dataset-fashion-mnist\", which fills "
+                          "/usr/share/datasets/fashion-mnist"};
   const Source mnist = {"data.mnist", "get the four IDX files of http://yann.lecun.com/exdb/mnist into it"};
   const Source cifar10 = {
       "data.cifar10", "unpack https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz (the binary version) into it"};
@@ -133,23 +140,10 @@ absl::StatusOr<Dataset> LoadDataset(const v1::Data& data, Split split) {
     case v1::Data::kCifar100:
       if (data.cifar100().directory().empty()) return no_directory(cifar100);
       return LoadCifar(cifar100, data.cifar100().directory(), split, limit, true);
-    case v1::Data::kText:
-    case v1::Data::KIND_NOT_SET:
-      break;
-  }
-  return absl::InvalidArgumentError("data: names no images; set fashion_mnist, mnist, cifar10 or cifar100");
-}
-
-Normalization NormalizationOf(const v1::Data& data) {
-  switch (data.kind_case()) {
-    case v1::Data::kFashionMnist: return {{0.2860f}, {0.3530f}};
-    case v1::Data::kMnist: return {{0.1307f}, {0.3081f}};
-    case v1::Data::kCifar10: return {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
-    case v1::Data::kCifar100: return {{0.5071f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}};
-    case v1::Data::kText:
+    case v1::Data::kText: return LoadText(data.text(), split, limit, context);
     case v1::Data::KIND_NOT_SET: break;
   }
-  return {};
+  return absl::InvalidArgumentError("data: names no data set; set fashion_mnist, mnist, cifar10, cifar100 or text");
 }
 
 }  // namespace resbm::coordinator
