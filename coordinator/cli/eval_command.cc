@@ -1,9 +1,11 @@
 #include "coordinator/cli/eval_command.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <numbers>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -53,18 +55,21 @@ class EvaluationObserver : public RunObserver {
   EvaluationReport report_;
 };
 
-void Print(const EvaluationReport& report, const std::string& weights, const OutputOptions& output) {
+void Print(const EvaluationReport& report, bool is_text, const std::string& weights, const OutputOptions& output) {
   if (output.json) {
-    const nlohmann::ordered_json out = {{"weights", weights},
-                                        {"samples", report.samples},
-                                        {"validation_loss", report.loss},
-                                        {"top1", report.top1},
-                                        {"seconds", absl::ToDoubleSeconds(report.duration)}};
+    nlohmann::ordered_json out = {{"weights", weights},
+                                  {is_text ? "tokens" : "samples", report.samples},
+                                  {"validation_loss", report.loss},
+                                  {"top1", report.top1},
+                                  {"seconds", absl::ToDoubleSeconds(report.duration)}};
+    if (is_text) {
+      out["perplexity"] = std::exp(report.loss);
+      out["bits_per_byte"] = report.loss / std::numbers::ln2;
+    }
     std::cout << out.dump(2) << std::endl;
     return;
   }
-  std::cout << absl::StrFormat("%s: loss %.4f, top-1 %.2f %% on %d test samples\n", weights, report.loss,
-                               100 * report.top1, report.samples);
+  std::cout << weights << ": test " << DescribeEvaluation(report, is_text) << "\n";
 }
 
 }  // namespace
@@ -116,7 +121,7 @@ int Eval(const EvalOptions& options) {
     // Weights that do not fit the model are a file's fault, not a peer's.
     return Fail(result, result.code() == absl::StatusCode::kInvalidArgument ? kExitUsage : kExitPeer);
   }
-  Print(observer.report(), weights_file, options.output);
+  Print(observer.report(), setup->is_text(), weights_file, options.output);
   return kExitOk;
 }
 

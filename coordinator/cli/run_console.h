@@ -18,6 +18,9 @@
 
 namespace resbm::coordinator {
 
+// "loss 0.4312, top-1 84.10 % on 10000 samples"; of text with bits a byte and perplexity, on bytes.
+std::string DescribeEvaluation(const EvaluationReport& report, bool is_text);
+
 // For one thread.
 class RunConsole : public RunObserver {
  public:
@@ -40,7 +43,8 @@ class RunConsole : public RunObserver {
   RunConsole() = default;
 
   bool verbose_ = false;
-  std::int64_t samples_ = 0;
+  bool is_text_ = false;
+  std::int64_t units_ = 0;  // samples, or of text tokens
   std::unique_ptr<RunStatistics> statistics_;
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Progress> progress_;

@@ -17,7 +17,7 @@
 #include "coordinator/compare/arms.h"
 #include "coordinator/compare/comparison.h"
 #include "coordinator/compare/comparison_text.h"
-#include "coordinator/data/dataset.h"
+#include "coordinator/data/load_dataset.h"
 #include "coordinator/job/validate.h"
 #include "coordinator/report/columns.h"
 #include "coordinator/report/run_directory.h"
@@ -91,8 +91,9 @@ absl::StatusOr<v1::Job> SweepRun::MakeJob(const SweepArm& arm, int seed_index) c
 absl::Status SweepRun::CountSamples() {
   if (options_.fraction >= 1) return absl::OkStatus();
   RESBM_ASSIGN_OR_RETURN(const v1::Job job, MakeJob(arms_.front().arm, 0));
-  RESBM_ASSIGN_OR_RETURN(const Dataset data, LoadDataset(job.data(), Split::kTrain));
-  samples_ = FractionOfSamples(data.size(), options_.fraction, job.batch().samples());
+  RESBM_ASSIGN_OR_RETURN(const auto data,
+                         LoadDataset(job.data(), Split::kTrain, job.model().transformer().context()));
+  samples_ = FractionOfSamples(data->size(), options_.fraction, job.batch().samples());
   return absl::OkStatus();
 }
 
@@ -253,7 +254,7 @@ void AddTo(CLI::App* app, SweepOptions* options) {
       ->type_name("F")
       ->check(CLI::Range(1e-9, 1.0));
   app->add_option("--budget", options->budget,
-                  "Points of top-1 that may be lost; percent of the loss where there is no top-1 (default: 0.5)")
+                  "Points of top-1 that may be lost; of language models percent of the loss (default: 0.5)")
       ->type_name("POINTS");
   app->add_option("--stop-margin", options->stop_margin,
                   "End a run whose loss stays so far above the best, as a share of it; 0 = never (default: 0.5)")

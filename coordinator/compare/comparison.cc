@@ -77,8 +77,10 @@ std::optional<double> ComparedArm::mean(absl::string_view figure) const {
 }
 
 std::optional<Quality> CommonQuality(const ComparedArm& a, const ComparedArm& b) {
+  const Quality loss = {"validation_loss", "", -1};
+  if (a.figures.contains(kBitsPerByte) && b.figures.contains(kBitsPerByte)) return loss;
   for (const Quality& quality :
-       {Quality{"top1", "points", 100}, Quality{"validation_loss", "", -1}, Quality{"final_loss", "", -1}}) {
+       {Quality{"top1", "points", 100}, loss, Quality{"final_loss", "", -1}}) {
     if (a.figures.contains(quality.figure) && b.figures.contains(quality.figure)) return quality;
   }
   return std::nullopt;

@@ -47,7 +47,11 @@ struct Comparison {
 // `arms`: at least one, each with at least one run.
 Comparison Compare(const std::vector<Arm>& arms);
 
-// What a comparison calls quality: top-1 where both arms have it, else the validation loss, else the final loss.
+// A figure of summary.json that only language models have: what tells them from others.
+inline constexpr char kBitsPerByte[] = "bits_per_byte";
+
+// What a comparison calls quality: of language models the validation loss; else top-1 where both arms have it, else
+// the validation loss, else the final loss.
 struct Quality {
   std::string figure;  // its name
   std::string unit;    // "points" (of accuracy), "" (loss)

@@ -49,10 +49,11 @@ std::string SignedDifference(const ComparedArm& arm, const std::string& figure, 
   return found == arm.differences.end() ? "-" : absl::StrFormat("%+.*f", decimals, scale * found->second.mean);
 }
 
-std::string PercentDifference(const Comparison& c, const ComparedArm& arm, const std::string& figure) {
+std::string PercentDifference(const Comparison& c, const ComparedArm& arm, const std::string& figure,
+                              int decimals = 1) {
   const std::optional<double> from = c.baseline().mean(figure), to = arm.mean(figure);
   if (&arm == &c.baseline() || !from || !to || *from == 0) return "-";
-  return absl::StrFormat("%+.1f %%", 100 * (*to - *from) / *from);
+  return absl::StrFormat("%+.*f %%", decimals, 100 * (*to - *from) / *from);
 }
 
 // "12.0x": how many times smaller than uncompressed fp16.
@@ -66,7 +67,19 @@ std::string Bytes(const ComparedArm& arm, const std::string& figure) {
   return mean ? HumanBytes(*mean) : "-";
 }
 
+bool IsText(const Comparison& c) { return c.baseline().figures.contains(kBitsPerByte); }
+
 std::string QualityTable(const Comparison& c, const Terminal& terminal) {
+  if (IsText(c)) {
+    std::vector<TableRow> rows = {
+        {"arm", "seeds", "test loss", "min..max", "vs base", "bits/byte", "perplexity", "top-1 %"}};
+    for (const ComparedArm& arm : c.arms) {
+      rows.push_back({Name(arm), absl::StrCat(arm.seeds.size()), Cell(arm, "validation_loss", 1, 4),
+                      Range(arm, "validation_loss", 1, 3), PercentDifference(c, arm, "validation_loss", 2),
+                      Mean(arm, kBitsPerByte, 1, 4), Mean(arm, "perplexity", 1, 3), Mean(arm, "top1", 100, 2)});
+    }
+    return FormatColumns(rows, 1, terminal);
+  }
   std::vector<TableRow> rows = {{"arm", "seeds", "final loss", "validation loss", "top-1 %", "min..max", "points"}};
   for (const ComparedArm& arm : c.arms) {
     rows.push_back({Name(arm), absl::StrCat(arm.seeds.size()), Cell(arm, "final_loss", 1, 4),
@@ -77,14 +90,15 @@ std::string QualityTable(const Comparison& c, const Terminal& terminal) {
 }
 
 std::string SpeedTable(const Comparison& c, const Terminal& terminal) {
-  std::vector<TableRow> rows = {
-      {"arm", "stages", "samples/s", "vs base", "step s", "epoch s", "wait", "send", "bubble", "busy"}};
+  const std::string rate = IsText(c) ? "tokens_per_second" : "samples_per_second";
+  const int decimals = IsText(c) ? 0 : 1;
+  std::vector<TableRow> rows = {{"arm", "stages", IsText(c) ? "tokens/s" : "samples/s", "vs base", "step s", "epoch s",
+                                 "wait", "send", "bubble", "busy"}};
   for (const ComparedArm& arm : c.arms) {
-    rows.push_back({Name(arm), absl::StrCat(arm.stages), Cell(arm, "samples_per_second", 1, 1),
-                    PercentDifference(c, arm, "samples_per_second"), Mean(arm, "step_seconds_median", 1, 4),
-                    Mean(arm, "epoch_seconds", 1, 1), Mean(arm, "communication_share_exposed", 100, 1),
-                    Mean(arm, "communication_share_total", 100, 1), Mean(arm, "bubble_share", 100, 1),
-                    Mean(arm, kUtilization, 100, 1)});
+    rows.push_back({Name(arm), absl::StrCat(arm.stages), Cell(arm, rate, 1, decimals), PercentDifference(c, arm, rate),
+                    Mean(arm, "step_seconds_median", 1, 4), Mean(arm, "epoch_seconds", 1, 1),
+                    Mean(arm, "communication_share_exposed", 100, 1), Mean(arm, "communication_share_total", 100, 1),
+                    Mean(arm, "bubble_share", 100, 1), Mean(arm, kUtilization, 100, 1)});
   }
   return FormatColumns(rows, 1, terminal);
 }
@@ -206,7 +220,8 @@ std::string CsvText(const std::string& text) {
 
 std::string FormatComparison(const Comparison& c, const std::vector<GateResult>& gates, bool every_figure,
                              const Terminal& terminal) {
-  std::string out = absl::StrCat("Quality (points: top-1 less that of ", Name(c.baseline()), ", the baseline)\n",
+  const char* against = IsText(c) ? "Quality (loss a byte; baseline: " : "Quality (points: top-1 less that of ";
+  std::string out = absl::StrCat(against, Name(c.baseline()), IsText(c) ? ")\n" : ", the baseline)\n",
                                  QualityTable(c, terminal));
   absl::StrAppend(&out, "\nSpeed (waiting for links, sending, bubble, computing: % of the stages' time)\n",
                   SpeedTable(c, terminal));

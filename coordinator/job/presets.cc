@@ -1,7 +1,6 @@
 #include "coordinator/job/presets.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "coordinator/job/nearest_name.h"
 
 namespace resbm::coordinator {
@@ -21,6 +20,10 @@ constexpr Preset kPresets[] = {
         "cifar10",
 #include "coordinator/job/cifar10.textproto.inc"
     },
+    {
+        "byte-gpt",
+#include "coordinator/job/byte_gpt.textproto.inc"
+    },
 };
 
 }  // namespace
@@ -34,11 +37,6 @@ std::vector<std::string> PresetNames() {
 absl::StatusOr<std::string> PresetText(absl::string_view name) {
   for (const Preset& preset : kPresets) {
     if (name == preset.name) return std::string(preset.text);
-  }
-  const std::string known = absl::StrJoin(PresetNames(), ", ");
-  if (name == "byte-gpt") {
-    return absl::UnimplementedError(
-        absl::StrCat("preset byte-gpt: language models are not implemented; choose one of ", known));
   }
   return absl::InvalidArgumentError(absl::StrCat("no preset \"", name, "\"; ", SuggestName(name, PresetNames())));
 }

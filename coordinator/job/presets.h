@@ -14,7 +14,7 @@ namespace resbm::coordinator {
 // Names that PresetText knows, the usual one first.
 std::vector<std::string> PresetNames();
 
-// The text of a job file. UNIMPLEMENTED: byte-gpt. INVALID_ARGUMENT: an unknown name.
+// The text of a job file. INVALID_ARGUMENT: an unknown name.
 absl::StatusOr<std::string> PresetText(absl::string_view name);
 
 }  // namespace resbm::coordinator

@@ -46,16 +46,34 @@ std::optional<DataSet> DataSetOf(const v1::Data& data) {
     case v1::Data::kMnist: return DataSet{"mnist", &data.mnist().directory(), {1, 28, 28}, 10};
     case v1::Data::kCifar10: return DataSet{"cifar10", &data.cifar10().directory(), {3, 32, 32}, 10};
     case v1::Data::kCifar100: return DataSet{"cifar100", &data.cifar100().directory(), {3, 32, 32}, 100};
-    case v1::Data::kText:  // unsupported.h refuses it
+    case v1::Data::kText:
     case v1::Data::KIND_NOT_SET: break;
   }
   return std::nullopt;
 }
 
-void CheckData(const v1::Data& data, FieldErrors& errors) {
-  if (data.kind_case() == v1::Data::KIND_NOT_SET) {
-    errors.Add("data", "says no data set; choose fashion_mnist, mnist, cifar10 or cifar100 { directory: ... }");
+void CheckText(const v1::Data& data, bool evaluate, FieldErrors& errors) {
+  const v1::Data::Text& text = data.text();
+  if (text.file().empty()) errors.Add("data.text.file", "is empty; name files, or a folder with .txt files");
+  for (int i = 0; i < text.file_size(); ++i) {
+    const std::string path = absl::StrCat("data.text.file[", i, "]");
+    if (text.file(i).empty()) errors.Add(path, "is empty; it names a file or folder");
   }
+  if (!(text.test_share() >= 0 && text.test_share() < 1)) {
+    errors.Add("data.text.test_share", text.test_share(), " is out of range; it must be from 0 to below 1");
+  } else if (text.test_share() == 0 && evaluate) {
+    errors.Add("data.text.test_share", "0 leaves nothing to test on; raise it, or set run.evaluate to false");
+  }
+  if (data.augment().flip() || data.augment().crop()) errors.Add("data.augment", "is of images; leave it out for text");
+}
+
+void CheckData(const v1::Data& data, bool evaluate, FieldErrors& errors) {
+  if (data.kind_case() == v1::Data::KIND_NOT_SET) {
+    errors.Add("data",
+               "says no data set; choose fashion_mnist, mnist, cifar10 or cifar100 { directory: ... } or text { file: "
+               "... }");
+  }
+  if (data.has_text()) CheckText(data, evaluate, errors);
   if (const std::optional<DataSet> set = DataSetOf(data); set && set->directory->empty() && !data.has_fashion_mnist()) {
     // Debian's package has a place for Fashion-MNIST alone.
     errors.Add(absl::StrCat("data.", set->field, ".directory"), "is empty; name the folder that holds the files");
@@ -69,6 +87,14 @@ void CheckData(const v1::Data& data, FieldErrors& errors) {
 void CheckModelTakesData(const v1::Job& job, FieldErrors& errors) {
   const std::optional<DataSet> set = DataSetOf(job.data());
   const bool is_resnet = job.model().has_resnet();
+  if (job.model().has_transformer() && set) {
+    errors.Add("model.transformer", "is a model of bytes, but ", set->field, " holds images; set data { text { file: ",
+               "... } }, or choose resnet {} or mlp {}");
+  }
+  if ((is_resnet || job.model().has_mlp()) && job.data().has_text()) {
+    errors.Add(is_resnet ? "model.resnet" : "model.mlp",
+               "takes images, but the data is text; choose transformer {}, or another data set");
+  }
   if (!set || !(is_resnet || job.model().has_mlp())) return;
   const v1::ImageShape& input = is_resnet ? job.model().resnet().input() : job.model().mlp().input();
   const std::int64_t classes = is_resnet ? job.model().resnet().classes() : job.model().mlp().classes();
@@ -113,7 +139,7 @@ FieldErrors FindErrors(const v1::Job& job, std::optional<int> requested_stages) 
   }
   CheckBatch(job.batch(), errors);
   CheckOptimizer(job.optimizer(), errors);
-  CheckData(job.data(), errors);
+  CheckData(job.data(), job.run().evaluate(), errors);
   CheckModelTakesData(job, errors);
   CheckRun(job.run(), errors);
   if (job.has_init_from() && job.init_from().path().empty()) {

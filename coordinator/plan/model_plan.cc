@@ -42,7 +42,34 @@ void AddBoundary(const v1::Job& job, int index, ModelPlan& plan, FieldErrors& er
     return;
   }
 
-  plan.boundaries.push_back(ExpandBoundary(job, index, *layer, errors));
+  plan.boundaries.push_back(ExpandBoundary(job, index, *layer, *(layer + 1), errors));
+}
+
+// Which layers and boundaries keep less and compute again for the backward pass.
+void SetRecompute(const v1::Job& job, ModelPlan& plan, FieldErrors& errors) {
+  if (job.recompute() == v1::BOUNDARY) {
+    for (v1::BoundarySpec& boundary : plan.boundaries) boundary.set_recompute(true);
+  }
+  if (job.recompute() != v1::LAYERS) {
+    if (job.recompute_layer_size() > 0) {
+      errors.Add("recompute_layer", "is of recompute: LAYERS, not of ", v1::Recompute_Name(job.recompute()),
+                 "; set that, or leave the names out");
+    }
+    return;
+  }
+  if (job.recompute_layer().empty()) errors.Add("recompute", "LAYERS needs names: recompute_layer: [...]");
+  for (int i = 0; i < job.recompute_layer_size(); ++i) {
+    const std::string& name = job.recompute_layer(i);
+    const auto layer =
+        std::find_if(plan.layers.begin(), plan.layers.end(), [&](const v1::LayerSpec& l) { return l.name() == name; });
+    if (layer != plan.layers.end()) {
+      layer->set_recompute(true);
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const v1::LayerSpec& l : plan.layers) names.push_back(l.name());
+    errors.Add(absl::StrCat("recompute_layer[", i, "]"), "no layer \"", name, "\"; ", SuggestName(name, names));
+  }
 }
 
 }  // namespace
@@ -103,6 +130,7 @@ std::optional<ModelPlan> ExpandModel(const v1::Job& job, FieldErrors& errors) {
   // Without layers every cut point would be unknown.
   if (errors.errors().size() > before) return std::nullopt;
   for (int i = 0; i < job.cut_point_size(); ++i) AddBoundary(job, i, plan, errors);
+  SetRecompute(job, plan, errors);
   if (errors.errors().size() > before) return std::nullopt;
   return plan;
 }

@@ -25,7 +25,8 @@ struct ModelPlan {
   std::uint64_t forward_flops() const;
 };
 
-// resnet: "stem", "group<i>.<j>", "pool", "head". mlp: "flatten", "hidden<i>", "head".
+// resnet: "stem", "group<i>.<j>", "pool", "head". mlp: "flatten", "hidden<i>", "head". transformer: "embedding",
+// "block<i>", "head".
 //
 // Boundaries are the job's `boundary` and `wire` with what the cut point sets itself put over them.
 // GroupNorm groups in the low dimension, if not given: the largest divisor of C/r that is at most 8 and

@@ -31,7 +31,7 @@ void Progress::Update(const State& state) {
   const absl::Duration now = clock_->Now();
   state_ = state;
   pending_ = true;
-  recent_.emplace_back(now, state.samples);
+  recent_.emplace_back(now, state.units);
   // One older than the window stays, so that the rate spans all of it.
   while (recent_.size() > 2 && now - recent_[1].first >= kRateWindow) recent_.pop_front();
   const absl::Duration pause = options_.terminal.interactive ? options_.redraw : options_.line_every;
@@ -68,11 +68,11 @@ void Progress::Draw() {
 }
 
 std::optional<double> Progress::Rate() const {
-  const auto& [first_time, first_samples] = recent_.front();
-  const auto& [last_time, last_samples] = recent_.back();
+  const auto& [first_time, first_units] = recent_.front();
+  const auto& [last_time, last_units] = recent_.back();
   const double seconds = absl::ToDoubleSeconds(last_time - first_time);
   if (seconds <= 0) return std::nullopt;
-  return static_cast<double>(last_samples - first_samples) / seconds;
+  return static_cast<double>(last_units - first_units) / seconds;
 }
 
 std::string Progress::Line() const {
@@ -80,7 +80,7 @@ std::string Progress::Line() const {
   std::string line = absl::StrFormat("step %d", state_.step);
   if (total > 0) absl::StrAppendFormat(&line, "/%d", total);
   absl::StrAppendFormat(&line, "  epoch %d  loss %.4f", state_.epoch + 1, state_.loss);
-  if (const std::optional<double> rate = Rate()) absl::StrAppendFormat(&line, "  %.1f samples/s", *rate);
+  if (const std::optional<double> rate = Rate()) absl::StrAppendFormat(&line, "  %.1f %s/s", *rate, options_.unit);
   absl::StrAppendFormat(&line, "  waiting %.0f%%", 100 * state_.waiting_share);
   const std::int64_t done = state_.step - options_.first_step;
   if (total > 0 && done > 0) {

@@ -26,6 +26,8 @@ class Progress {
     std::int64_t total_steps = 0;
     // Steps that were there before (a resumed run): not counted in the time left.
     std::int64_t first_step = 0;
+    // What the rate counts.
+    std::string unit = "samples";
     // How often at most: a terminal's bar, a pipe's lines.
     absl::Duration redraw = absl::Milliseconds(100);
     absl::Duration line_every = absl::Seconds(5);
@@ -35,7 +37,7 @@ class Progress {
     std::int64_t step = 0;   // the last that was committed, from 1
     std::int64_t epoch = 0;  // of the data, from 0
     double loss = 0;         // of that step
-    std::int64_t samples = 0;  // since this life of the run began
+    std::int64_t units = 0;  // samples or tokens, since this life of the run began
     // Of the stages' time in that step.
     double waiting_share = 0;
   };
@@ -53,7 +55,7 @@ class Progress {
  private:
   void Draw();
   std::string Line() const;
-  // Samples a second over the last 10 s; absent while there are fewer than two states.
+  // Units a second over the last 10 s; absent while there are fewer than two states.
   std::optional<double> Rate() const;
 
   const Options options_;
@@ -64,7 +66,7 @@ class Progress {
   bool pending_ = false;  // state_ was not drawn
   std::optional<absl::Duration> drawn_;
   bool line_open_ = false;  // the cursor is behind a bar
-  std::deque<std::pair<absl::Duration, std::int64_t>> recent_;  // (time, samples)
+  std::deque<std::pair<absl::Duration, std::int64_t>> recent_;  // (time, units)
 };
 
 }  // namespace resbm::coordinator

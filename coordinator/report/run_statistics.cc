@@ -1,8 +1,11 @@
 #include "coordinator/report/run_statistics.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/plan/schedule.h"
 #include "coordinator/plan/simulate.h"
 
@@ -14,11 +17,33 @@ std::string CodecName(v1::Codec codec) {
     case v1::CODEC_FP32: return "fp32";
     case v1::CODEC_BF16: return "bf16";
     case v1::CODEC_FP16: return "fp16";
-    case v1::CODEC_RAW: return "raw";
     case v1::CODEC_INT8: return "int8";
     case v1::CODEC_INT4: return "int4";
     default: return "unknown";
   }
+}
+
+std::string IntegerName(v1::WireDtype dtype) {
+  switch (dtype) {
+    case v1::UINT8: return "uint8";
+    case v1::INT16: return "int16";
+    case v1::INT32: return "int32";
+    case v1::INT64: return "int64";
+    default: return "raw";
+  }
+}
+
+// "fp16", of several tensors "fp16+int16". Integers come with the activations only.
+std::string CodecNames(const v1::BoundarySpec& cut, bool gradients) {
+  std::string names;
+  for (const v1::WireTensor& tensor : cut.wire()) {
+    const bool is_integer = tensor.activation_codec() == v1::CODEC_RAW;
+    if (is_integer && gradients) continue;
+    absl::StrAppend(&names, names.empty() ? "" : "+",
+                    is_integer ? IntegerName(tensor.dtype())
+                               : CodecName(gradients ? tensor.gradient_codec() : tensor.activation_codec()));
+  }
+  return names;
 }
 
 double Median(std::vector<double> values) {
@@ -40,6 +65,7 @@ RunStatistics::RunStatistics(Options options) : options_(std::move(options)), st
 
 void RunStatistics::AddStep(const StepStatistics& step) {
   samples_ += step.samples;
+  weight_ += step.weight;
   skipped_ += step.skipped ? 1 : 0;
   if (!step.skipped) final_loss_ = step.loss;
   step_seconds_.push_back(step.seconds);
@@ -106,17 +132,18 @@ std::vector<BoundarySummary> RunStatistics::Boundaries() const {
     BoundarySummary boundary;
     boundary.cut_point = cut.cut_point();
     if (cut.crossing_channels() > 0) boundary.ratio = cut.in_channels() / cut.crossing_channels();
+    if (cut.kept() > 0) boundary.ratio = std::llround(Elements(cut) / static_cast<double>(cut.kept()));
     const double elements = Elements(cut) * static_cast<double>(samples_) / steps;
     boundary.uncompressed_bytes = {2 * elements, 4 * elements};
 
     boundary.direction = "activations";
-    boundary.codec = CodecName(cut.activation_codec());
+    boundary.codec = CodecNames(cut, /*gradients=*/false);
     boundary.payload_bytes = stages_[k].down_payload / steps;
     boundary.metadata_bytes = stages_[k].down_metadata / steps;
     boundaries.push_back(boundary);
 
     boundary.direction = "gradients";
-    boundary.codec = CodecName(cut.gradient_codec());
+    boundary.codec = CodecNames(cut, /*gradients=*/true);
     boundary.payload_bytes = stages_[k + 1].up_payload / steps;
     boundary.metadata_bytes = stages_[k + 1].up_metadata / steps;
     boundaries.push_back(boundary);
@@ -134,6 +161,10 @@ Summary RunStatistics::Summarize() const {
   summary.final_loss = final_loss_;
   summary.top1 = top1_;
   summary.validation_loss = validation_loss_;
+  if (options_.is_text && validation_loss_.has_value()) {
+    summary.perplexity = std::exp(*validation_loss_);
+    summary.bits_per_byte = *validation_loss_ / std::numbers::ln2;
+  }
   const double steps = std::max<double>(1, static_cast<double>(summary.steps));
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     const v1::WorkTimes& times = stages_[s].times;
@@ -161,6 +192,7 @@ Summary RunStatistics::Summarize() const {
   if (complete_epochs_ > 0) summary.epoch_seconds = complete_epoch_seconds_ / static_cast<double>(complete_epochs_);
   if (training_seconds_ > 0) {
     summary.samples_per_second = static_cast<double>(samples_) / training_seconds_;
+    if (options_.is_text) summary.tokens_per_second = weight_ / training_seconds_;
     const double stage_seconds = training_seconds_ * static_cast<double>(stages_.size());
     summary.bubble_share = std::clamp(bubble_seconds_ / stage_seconds, 0.0, 1.0);
     summary.communication_share_exposed = std::clamp(exposed_seconds_ / stage_seconds, 0.0, 1.0);

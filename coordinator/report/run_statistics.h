@@ -17,6 +17,7 @@ namespace resbm::coordinator {
 struct StepStatistics {
   std::int64_t epoch = 0;  // of the data, from 0
   std::int64_t samples = 0;
+  double weight = 0;  // samples, or of text the bytes that are predicted
   int micro_batches = 0;
   double seconds = 0;  // wall time
   double loss = 0;
@@ -40,6 +41,8 @@ class RunStatistics {
     // Of the training programs; what the schedule's own idle time follows from.
     std::vector<int> windows;
     std::int64_t steps_per_epoch = 0;
+    // Losses are of a byte of text.
+    bool is_text = false;
   };
 
   explicit RunStatistics(Options options);
@@ -66,6 +69,7 @@ class RunStatistics {
 
   const Options options_;
   std::int64_t samples_ = 0;
+  double weight_ = 0;
   std::int64_t skipped_ = 0;
   std::vector<double> step_seconds_;
   double training_seconds_ = 0;

@@ -170,7 +170,10 @@ void Fields(V& visit, S& value) {
     visit("final_loss", value.final_loss);
     visit("top1", value.top1);
     visit("validation_loss", value.validation_loss);
+    visit("perplexity", value.perplexity);
+    visit("bits_per_byte", value.bits_per_byte);
     visit("samples_per_second", value.samples_per_second);
+    visit("tokens_per_second", value.tokens_per_second);
     visit("step_seconds_median", value.step_seconds_median);
     visit("epoch_seconds", value.epoch_seconds);
     visit("planned_step_seconds", value.planned_step_seconds);

@@ -26,8 +26,8 @@ struct BoundarySummary {
   std::string cut_point;  // the layer before it
   // "activations" (towards the output) or "gradients" (back).
   std::string direction;
-  std::string codec;   // "fp16", "bf16", "fp32"
-  std::int64_t ratio = 1;  // r: C / channels that cross
+  std::string codec;   // "fp16", "bf16", "fp32", "int8", "int4"; of several tensors "fp16+int16"
+  std::int64_t ratio = 1;  // r: C / channels that cross, or values / values that are kept
   // Bytes a step.
   double payload_bytes = 0;
   double metadata_bytes = 0;  // message bytes less payload, and 5 a message for gRPC's prefix
@@ -72,9 +72,14 @@ struct Summary {
   std::int64_t samples = 0;       // taken, over all steps
   double training_seconds = 0;    // all steps, without evaluations
   std::optional<double> final_loss;       // mean of the last step that was not skipped
-  std::optional<double> top1;             // fraction of the test set, after the last step
-  std::optional<double> validation_loss;  // mean over the test set
+  // Fraction of the test set (of text: of its bytes) that is predicted right, after the last step.
+  std::optional<double> top1;
+  std::optional<double> validation_loss;  // mean over the test set (of text: a byte)
+  // Of text, from validation_loss: its exponential, and the loss / ln 2.
+  std::optional<double> perplexity;
+  std::optional<double> bits_per_byte;
   std::optional<double> samples_per_second;
+  std::optional<double> tokens_per_second;  // of text: bytes that are predicted
   std::optional<double> step_seconds_median;
   std::optional<double> epoch_seconds;         // mean over complete epochs, without evaluations
   std::optional<double> planned_step_seconds;  // what the planner expected

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,7 @@ namespace resbm::coordinator {
 namespace {
 
 // The widest row of cuts then has 100 columns, and the first line of a run of a year.
-constexpr std::size_t kMaxNameColumns = 12;
+constexpr std::size_t kMaxNameColumns = 10;
 constexpr std::size_t kMaxRunNameColumns = 24;
 
 std::string Thousands(std::int64_t value) {
@@ -49,15 +50,24 @@ std::string Headline(const Summary& summary) {
 }
 
 std::string Results(const Summary& summary, const Terminal& terminal) {
-  const TableRow heading = {"final loss",    "validation loss", "top-1",            "samples/s",
-                       "median step s", "bubble",          "waiting for links"};
-  const TableRow values = {Decimals(summary.final_loss, 4),
-                      Decimals(summary.validation_loss, 4),
-                      Percent(summary.top1, 2),
-                      Decimals(summary.samples_per_second, 1),
-                      Decimals(summary.step_seconds_median, 4),
-                      Percent(summary.bubble_share, 1),
-                      Percent(summary.communication_share_exposed, 1)};
+  TableRow heading, values;
+  const auto add = [&](const char* name, std::string value) {
+    heading.push_back(name);
+    values.push_back(std::move(value));
+  };
+  const bool is_text = summary.tokens_per_second.has_value() || summary.bits_per_byte.has_value();
+  add("final loss", Decimals(summary.final_loss, 4));
+  add(is_text ? "test loss" : "validation loss", Decimals(summary.validation_loss, 4));
+  if (is_text) {
+    add("bits/byte", Decimals(summary.bits_per_byte, 4));
+    add("perplexity", Decimals(summary.perplexity, 3));
+  }
+  add("top-1", Percent(summary.top1, 2));
+  add(is_text ? "tokens/s" : "samples/s",
+      Decimals(is_text ? summary.tokens_per_second : summary.samples_per_second, 1));
+  add(is_text ? "step s" : "median step s", Decimals(summary.step_seconds_median, 4));
+  add("bubble", Percent(summary.bubble_share, 1));
+  add(is_text ? "link wait" : "waiting for links", Percent(summary.communication_share_exposed, 1));
   return FormatColumns({heading, values}, 0, terminal);
 }
 

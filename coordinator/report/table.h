@@ -11,9 +11,9 @@
 namespace resbm::coordinator {
 
 // Plain ASCII, aligned, at most 100 columns wide (longer names are cut), headings bold where the terminal
-// has colour. Loss, accuracy, speed; per cut and direction the bytes of a step beside what uncompressed
-// fp16 and fp32 would take; per stage its times of a step and its peak memory (MB: 10^6). "-" where the summary has
-// nothing.
+// has colour. Loss (of text also bits a byte and perplexity), accuracy, speed; per cut and direction the bytes
+// of a step beside what uncompressed fp16 and fp32 would take; per stage its times of a step and its peak
+// memory (MB: 10^6). "-" where the summary has nothing.
 std::string FormatTable(const Summary& summary, const Terminal& terminal);
 
 // 75264 -> "75,264"; from ten million on "12.3 MB" (10^6), "GB", "TB".

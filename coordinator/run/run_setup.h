@@ -31,6 +31,8 @@ struct RunSetup {
   // Complete but for coordinator_epoch, neighbours and restore.
   RunPlan plan;
 
+  // Of bytes: a language model.
+  bool is_text() const { return job.data().has_text(); }
   int stages() const { return static_cast<int>(partition.stages.size()); }
 };
 

@@ -38,6 +38,15 @@ std::vector<const ComparedArm*> ByBytes(const SweepOutcome& outcome) {
 
 bool IsRatio(const SweepOutcome& outcome) { return outcome.field == "boundary.ratio"; }
 
+// What may make up for a ratio.
+const char* MoreOf(const SweepOutcome& outcome) {
+  if (outcome.comparison.baseline().figures.contains(kBitsPerByte)) {
+    return "try another boundary.kind (IN_BRANCH, ADAPTER) or boundary.projection (TRUNCATE, ORTHOGONAL, LEARNED)";
+  }
+  return "give the low-dimensional part more: boundary.low_dim.depth, then boundary.low_dim.width, then "
+         "boundary.low_dim.attention";
+}
+
 std::string Note(const SweepOutcome& outcome, const ComparedArm& arm) {
   if (&arm == &outcome.comparison.baseline()) return "baseline";
   for (const auto& stopped : outcome.stopped) {
@@ -85,8 +94,9 @@ const ComparedArm* Choose(const SweepOutcome& outcome) {
 
 std::string SweepTable(const SweepOutcome& outcome, const Terminal& terminal) {
   const Comparison& c = outcome.comparison;
-  const bool points = c.baseline().figures.contains("top1");
-  const char* figure = points ? "top1" : "validation_loss";
+  const std::optional<Quality> of_baseline = CommonQuality(c.baseline(), c.baseline());
+  const std::string figure = of_baseline ? of_baseline->figure : "validation_loss";
+  const bool points = figure == "top1";
   const double scale = points ? 100 : 1;
   const int decimals = points ? 2 : 4;
   std::vector<TableRow> rows = {{"arm", "seeds", "bytes/sample", "vs fp16", points ? "top-1 %" : "test loss",
@@ -123,9 +133,7 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
     const std::string budget = absl::StrFormat("%.4g", outcome.budget);
     advice.push_back(absl::StrCat("no arm stays within ", budget, " of ", outcome.comparison.baseline().name));
     if (!arms.empty() && IsRatio(outcome)) {
-      advice.push_back(absl::StrCat("lower the ratio below that of ", arms.front()->name,
-                                    ", or give the low-dimensional part more: boundary.low_dim.depth, then "
-                                    "boundary.low_dim.width, then boundary.low_dim.attention"));
+      advice.push_back(absl::StrCat("lower the ratio below that of ", arms.front()->name, ", or ", MoreOf(outcome)));
     }
   } else {
     const Loss loss = *LossOf(outcome.comparison, *chosen);
@@ -149,9 +157,8 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
     if (chosen == arms.back() && outcome.stopped.empty()) {
       if (IsRatio(outcome)) advice.push_back("it is the largest ratio of this sweep: raise it further and sweep again");
     } else if (IsRatio(outcome)) {
-      advice.push_back(
-          "to go beyond it: more in the low dimension (boundary.low_dim.depth, width, attention), a longer run (short "
-          "ones exaggerate the cost), or the cut where activations are larger");
+      advice.push_back(absl::StrCat("to go beyond it: ", MoreOf(outcome),
+                                    "; or a longer run (short ones exaggerate the cost); or another cut point"));
     }
   }
   for (const auto& stopped : outcome.stopped) {

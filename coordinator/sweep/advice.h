@@ -14,7 +14,7 @@ namespace resbm::coordinator {
 struct SweepOutcome {
   std::string field;
   double fraction = 1;  // of the training data
-  // Points of top-1 that may be lost; for models without top-1, percent of the validation loss.
+  // Points of top-1 that may be lost; of language models and those without top-1, percent of the validation loss.
   double budget = 0.5;
   // Arms with a run that ended; the first is the baseline.
   Comparison comparison;
@@ -28,7 +28,8 @@ struct SweepOutcome {
   bool is_stopped(const std::string& arm) const;
 };
 
-// What an arm loses against the baseline: points of top-1, or percent of the loss; negative is a gain.
+// What an arm loses against the baseline: points of top-1, or percent of the loss (CommonQuality says which); negative
+// is a gain.
 struct Loss {
   double mean = 0;
   std::optional<double> margin;  // half of the 95 % interval

@@ -80,6 +80,31 @@ Gates
 )");
 }
 
+TEST(ComparisonText, OfLanguageModelsTheLossIsWhatCounts) {
+  ExampleRun base = {"runs/id", 1, "kind: IDENTITY"};
+  base.is_text = true;
+  base.validation_loss = 1.5;
+  ExampleRun small = {"runs/r4-", 1, "ratio: 4"};
+  small.is_text = true;
+  small.validation_loss = 1.515;
+  std::vector<RunRecord> runs = ExampleRecords(base, {0.5, 0.5, 0.5});
+  for (RunRecord& run : ExampleRecords(small, {0.6, 0.6, 0.6})) runs.push_back(std::move(run));
+  const Comparison comparison = Compare(GroupRuns(std::move(runs)));
+  const std::string text = FormatComparison(comparison, {}, false, Terminal());
+  EXPECT_EQ("\n" + text.substr(0, text.find("\n\nBytes")), R"(
+Quality (loss a byte; baseline: kind=IDENTITY)
+  arm            seeds         test loss      min..max  vs base  bits/byte  perplexity  top-1 %
+  kind=IDENTITY      3  1.5000 +- 0.0000  1.500..1.500        -     2.1640       4.482    50.00
+  ratio=4            3  1.5150 +- 0.0000  1.515..1.515  +1.00 %     2.1857       4.549    60.00
+
+Speed (waiting for links, sending, bubble, computing: % of the stages' time)
+  arm            stages    tokens/s  vs base  step s  epoch s  wait  send  bubble  busy
+  kind=IDENTITY       2  12800 +- 0        -  0.4000      4.0  10.0     -    20.0  60.0
+  ratio=4             2  12800 +- 0   +0.0 %  0.4000      4.0  10.0     -    20.0  60.0)");
+  // Better next-byte accuracy does not make up for it.
+  EXPECT_THAT(text, HasSubstr("ratio=4: validation_loss +0.0150 +- 0.0000 (95 %, 3 seeds, paired): worse"));
+}
+
 TEST(ComparisonText, IsAtMost100ColumnsWide) {
   Comparison comparison = Example();
   for (ComparedArm& arm : comparison.arms) {
@@ -91,6 +116,12 @@ TEST(ComparisonText, IsAtMost100ColumnsWide) {
     for (int s = 0; s < 500; ++s) arm.spikes.insert(1000 + s);
   }
   comparison.caveats = {std::string("word ") + std::string(60, 'x') + " " + std::string(60, 'y')};
+  EXPECT_LE(Widest(FormatComparison(comparison, {}, true, Terminal())), 100u);
+  for (ComparedArm& arm : comparison.arms) {
+    arm.figures[kBitsPerByte] = {3, 99.8765, 0, 99.8765, 99.8765};
+    arm.figures["perplexity"] = {3, 99999.876, 0, 99999.876, 99999.876};
+    arm.figures["tokens_per_second"] = {3, 9999999.9, 9999.9, 9999999.9, 9999999.9};
+  }
   EXPECT_LE(Widest(FormatComparison(comparison, {}, true, Terminal())), 100u);
 }
 

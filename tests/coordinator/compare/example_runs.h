@@ -2,6 +2,8 @@
 #ifndef RESBM_TESTS_COORDINATOR_COMPARE_EXAMPLE_RUNS_H_
 #define RESBM_TESTS_COORDINATOR_COMPARE_EXAMPLE_RUNS_H_
 
+#include <cmath>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct ExampleRun {
   double samples_per_second = 100;
   double payload_bytes = 1000;  // per direction
   std::int64_t peak_memory = 50'000'000;
+  bool is_text = false;  // figures of a language model besides
   std::vector<double> losses = {2, 1.5, 1.2, 1, 0.9, 0.85, 0.8, 0.78, 0.76, 0.75};
 };
 
@@ -48,6 +51,11 @@ inline Summary ExampleSummaryOf(const ExampleRun& example) {
   summary.top1 = example.top1;
   summary.validation_loss = example.validation_loss;
   summary.samples_per_second = example.samples_per_second;
+  if (example.is_text) {
+    summary.perplexity = std::exp(example.validation_loss);
+    summary.bits_per_byte = example.validation_loss / std::numbers::ln2;
+    summary.tokens_per_second = 128 * example.samples_per_second;
+  }
   summary.step_seconds_median = 40 / example.samples_per_second;
   summary.epoch_seconds = 4;
   summary.boundaries = {

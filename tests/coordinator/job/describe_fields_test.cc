@@ -56,15 +56,14 @@ TEST(ListFields, SaysTypesDefaultsAndComments) {
 }
 
 TEST(ListFields, SaysWhatIsNotImplemented) {
-  EXPECT_EQ(DocOf("recompute_layer[i]").unsupported, "recomputation is not implemented");
+  EXPECT_EQ(DocOf("checkpoint.keep").unsupported, "checkpoints in mid-run are not implemented");
   EXPECT_EQ(DocOf("init_from").unsupported, "");
   const FieldDoc kind = DocOf("boundary.kind");
-  ASSERT_EQ(kind.values.size(), 6u);
+  ASSERT_EQ(kind.values.size(), 8u);
   EXPECT_EQ(kind.default_value, "RESBM");
   EXPECT_EQ(kind.values[1].name, "IDENTITY");
   EXPECT_EQ(kind.values[1].comment, "the whole activation crosses: the uncompressed baseline");
   EXPECT_EQ(kind.values[1].unsupported, "");
-  EXPECT_EQ(kind.values[3].unsupported, "the top-k baseline is not implemented");
 }
 
 TEST(ListFields, SaysWhichFieldsExcludeEachOther) {
@@ -111,13 +110,15 @@ TEST(DescribeFields, PrintsATree) {
       "                                            for ONE_F_ONE_B, M for GPIPE.\n");
 }
 
-TEST(DescribeFields, PrintsValuesWithWhatIsNotImplemented) {
-  const std::string text = *DescribeFields("precision");
+TEST(DescribeFields, PrintsValuesWithWhatTheyMean) {
+  const std::string text = *DescribeFields("wire.activations");
   EXPECT_EQ(text,
-            "precision  enum = FP32\n"
+            "wire.activations  enum = FP16\n"
+            "    FP16\n"
+            "    BF16\n"
             "    FP32\n"
-            "    BF16                                    not yet: bf16 compute is not implemented\n"
-            "    FP16                                    not yet: fp16 compute is not implemented\n");
+            "    INT8                                    a scale for each 64 values: 1.06 bytes a value\n"
+            "    INT4                                    the same: 0.56 bytes a value\n");
 }
 
 TEST(DescribeFields, KeepsToItsWidth) {

@@ -61,7 +61,7 @@ TEST(ParseJob, FindsAllUnknownFieldsAtOnce) {
             "job.textproto:1:1: no field \"naem\"; did you mean \"name\"?\n"
             "job.textproto:3:13: boundary.low_dim: no field \"dpeth\"; did you mean \"depth\"?\n"
             "job.textproto:4:3: boundary: no field \"compression\"; "
-            "known: kind, ratio, shortcut, low_dim, norm_groups, out_channels, stride, init\n"
+            "known: kind, ratio, shortcut, low_dim, norm_groups, out_channels, stride, init, projection\n"
             "job.textproto:5:1: no field \"modle\"; did you mean \"model\"?");
 }
 

@@ -26,9 +26,10 @@ TEST(Presets, ParseAndValidate) {
 }
 
 TEST(Presets, AreThePromisedOnes) {
-  EXPECT_EQ(PresetNames(), (std::vector<std::string>{"fmnist", "cifar10"}));
+  EXPECT_EQ(PresetNames(), (std::vector<std::string>{"fmnist", "cifar10", "byte-gpt"}));
   EXPECT_TRUE(ParseJob(*PresetText("fmnist"), "", {})->job.data().has_fashion_mnist());
   EXPECT_TRUE(ParseJob(*PresetText("cifar10"), "", {})->job.data().has_cifar10());
+  EXPECT_TRUE(ParseJob(*PresetText("byte-gpt"), "", {})->job.model().has_transformer());
 }
 
 TEST(Presets, AreCommentedFilesThatBeginAndEndCleanly) {
@@ -37,12 +38,6 @@ TEST(Presets, AreCommentedFilesThatBeginAndEndCleanly) {
     EXPECT_EQ(text.substr(0, 2), "# ") << name;
     EXPECT_EQ(text.back(), '\n') << name;
   }
-}
-
-TEST(Presets, ByteGptIsRefusedUntilThereAreLanguageModels) {
-  EXPECT_EQ(PresetText("byte-gpt").status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(PresetText("byte-gpt").status().message(),
-            "preset byte-gpt: language models are not implemented; choose one of fmnist, cifar10");
 }
 
 TEST(Presets, UnknownNamesGetASuggestion) {
@@ -58,7 +53,7 @@ TEST(DeployedJobs, AllLoadAndValidate) {
     const auto loaded = LoadValidJob(entry.path(), {}, std::nullopt);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
   }
-  for (const char* name : {"fashion_mnist", "mnist", "cifar10"}) EXPECT_EQ(names.count(name), 1u) << name;
+  for (const char* name : {"fashion_mnist", "mnist", "cifar10", "byte_gpt"}) EXPECT_EQ(names.count(name), 1u) << name;
 }
 
 TEST(DeployedJobs, TheDemoIsWhatItShouldShow) {

@@ -1,8 +1,12 @@
 #include "coordinator/job/unsupported.h"
 
+#include <memory>
 #include <string>
 
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/dynamic_message.h"
+#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace resbm::coordinator {
@@ -29,35 +33,75 @@ TEST(Unsupported, TakesFieldsSetToTheirDefault) {
   EXPECT_EQ(Check(""), "");
 }
 
-TEST(Unsupported, RefusesMarkedEnumValues) {
-  EXPECT_EQ(Check("precision: BF16"), "job.textproto:1: precision: BF16: bf16 compute is not implemented");
-  EXPECT_EQ(Check("boundary {\n kind: TOPK\n}"),
-            "job.textproto:2: boundary.kind: TOPK: the top-k baseline is not implemented");
-  EXPECT_EQ(Check("precision: FP32 boundary { kind: IDENTITY }"), "");
+// A schema of its own, so that marks of any kind are tested whatever a job can do by now.
+constexpr char kSchema[] = R"pb(
+  name: "test.proto"
+  package: "test"
+  dependency: "proto/resbm/v1/job.proto"
+  message_type {
+    name: "Thing"
+    field { name: "size" number: 1 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "3"
+            options { [resbm.v1.unsupported]: "has one size" } }
+    field { name: "part" number: 2 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".test.Thing"
+            options { [resbm.v1.unsupported]: "has no part" } }
+    field { name: "word" number: 3 label: LABEL_REPEATED type: TYPE_STRING
+            options { [resbm.v1.unsupported]: "has no words" } }
+    field { name: "kind" number: 4 label: LABEL_OPTIONAL type: TYPE_ENUM type_name: ".test.Kind" }
+    field { name: "kinds" number: 5 label: LABEL_REPEATED type: TYPE_ENUM type_name: ".test.Kind" }
+    field { name: "inner" number: 6 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".test.Thing" }
+    field { name: "item" number: 7 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".test.Thing" }
+  }
+  enum_type {
+    name: "Kind"
+    value { name: "PLAIN" number: 0 }
+    value { name: "FANCY" number: 1 options { [resbm.v1.unsupported_value]: "fancy is for later" } }
+  }
+)pb";
+
+class MarkedThing : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    google::protobuf::FileDescriptorProto file;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kSchema, &file));
+    ASSERT_NE(pool_.BuildFile(file), nullptr);
+  }
+  // Of a Thing in text format; empty: supported.
+  std::string ErrorsOf(const std::string& text) {
+    const google::protobuf::Message* prototype = factory_.GetPrototype(pool_.FindMessageTypeByName("test.Thing"));
+    const std::unique_ptr<google::protobuf::Message> thing(prototype->New());
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, thing.get()));
+    return FindUnsupported(*thing).ToString();
+  }
+
+  google::protobuf::DescriptorPool pool_{google::protobuf::DescriptorPool::generated_pool()};
+  google::protobuf::DynamicMessageFactory factory_;
+};
+
+TEST_F(MarkedThing, RefusesMarkedEnumValues) {
+  EXPECT_EQ(ErrorsOf("kind: FANCY"), "kind: FANCY: fancy is for later");
+  EXPECT_EQ(ErrorsOf("kinds: [PLAIN, FANCY]"), "kinds[1]: FANCY: fancy is for later");
+  EXPECT_EQ(ErrorsOf("kind: PLAIN"), "");
 }
 
-TEST(Unsupported, RefusesMarkedMessagesAndListsHoweverTheyAreSet) {
-  EXPECT_EQ(Check("model { transformer { layers: 2 } }"),
-            "job.textproto:1: model.transformer: language models are not implemented");
-  EXPECT_EQ(Check("recompute_layer: \"stem\""), "job.textproto:1: recompute_layer: recomputation is not implemented");
+TEST_F(MarkedThing, RefusesMarkedMessagesAndListsHoweverTheyAreSet) {
+  EXPECT_EQ(ErrorsOf("size: 3"), "");
+  EXPECT_EQ(ErrorsOf("size: 0"), "size: has one size");
+  EXPECT_EQ(ErrorsOf("part {}"), "part: has no part");
+  EXPECT_EQ(ErrorsOf("word: ''"), "word: has no words");
 }
 
-TEST(Unsupported, FindsAllAtAnyDepth) {
-  EXPECT_EQ(
-      Check("recompute: BOUNDARY\n"
-            "cut_point { after: \"a\" }\n"
-            "cut_point {\n"
-            "  boundary { kind: TOPK }\n"
-            "  wire { activations: INT8 } }\n"),
-      "job.textproto:1: recompute: BOUNDARY: recomputation is not implemented\n"
-      "job.textproto:4: cut_point[1].boundary.kind: TOPK: the top-k baseline is not implemented");
+TEST_F(MarkedThing, FindsAllAtAnyDepth) {
+  EXPECT_EQ(ErrorsOf("inner { item {} item { kind: FANCY inner { size: 4 } } } word: 'a'"),
+            "word: has no words\n"
+            "inner.item[1].kind: FANCY: fancy is for later\n"
+            "inner.item[1].inner.size: has one size");
 }
 
 TEST(Unsupported, NamesTheOverride) {
-  const auto loaded = ParseJob("", "job.textproto", {{"boundary.kind=TOPK"}});
+  const auto loaded = ParseJob("", "job.textproto", {{"checkpoint.keep=3"}});
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(std::string(CheckSupported(*loaded).message()),
-            "--set boundary.kind=TOPK: boundary.kind: TOPK: the top-k baseline is not implemented");
+            "--set checkpoint.keep=3: checkpoint.keep: checkpoints in mid-run are not implemented");
 }
 
 // A default that is itself refused would refuse every job.

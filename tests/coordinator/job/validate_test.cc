@@ -69,9 +69,10 @@ TEST(Validate, ErrorsNameTheOverrideThatCausesThem) {
 TEST(Validate, FindsAllErrorsOfAnEmptyJob) {
   EXPECT_EQ(
       ErrorsOf(""),
-      "job.textproto: model: says no kind of model; choose resnet {} or mlp {}\n"
+      "job.textproto: model: says no kind of model; choose resnet {}, mlp {} or transformer {}\n"
       "job.textproto: optimizer: says no kind of optimizer; choose sgd {}, adamw {} or muon {}\n"
-      "job.textproto: data: says no data set; choose fashion_mnist, mnist, cifar10 or cifar100 { directory: ... }");
+      "job.textproto: data: says no data set; choose fashion_mnist, mnist, cifar10 or cifar100 { directory: ... } or "
+      "text { file: ... }");
 }
 
 TEST(Validate, NamesAreFitForFolders) {
@@ -144,6 +145,54 @@ TEST(Validate, ModelTakesTheImagesOfTheData) {
             "--set model.mlp={input {height: 9}}: model.mlp.input: 1x9x28, but images of fashion_mnist are 1x28x28 "
             "(channels x height x width)\n"
             "--set model.mlp.classes=12: model.mlp.classes: 12, but fashion_mnist has 10");
+}
+
+constexpr char kTextJob[] =
+    "model { transformer { layers: 2 width: 32 context: 16 } }\n"
+    "boundary { kind: ADAPTER }\n"
+    "cut_point { after: \"block0\" }\n"
+    "optimizer { adamw {} }\n"
+    "data { text { file: \"a.txt\" } }\n";
+
+std::string TextErrorsWith(const std::vector<std::string>& overrides) {
+  const auto loaded = ParseJob(kTextJob, "job.textproto", overrides);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return std::string(ValidateJob(*loaded, std::nullopt).message());
+}
+
+TEST(Validate, ALanguageModelTakesText) {
+  EXPECT_EQ(TextErrorsWith({}), "");
+  EXPECT_EQ(TextErrorsWith({"data.fashion_mnist={}"}),
+            "job.textproto:1: model.transformer: is a model of bytes, but fashion_mnist holds images; set data { text { "
+            "file: ... } }, or choose resnet {} or mlp {}");
+  EXPECT_EQ(ErrorsWith({"data.text.file=['a']"}),
+            "job.textproto:2: model.resnet: takes images, but the data is text; choose transformer {}, or another data "
+            "set");
+}
+
+TEST(Validate, TextNamesFilesAndKeepsSomethingToTest) {
+  const auto error = [](const std::string& setting) {
+    const std::string errors = TextErrorsWith({setting});
+    const std::string prefix = "--set " + setting + ": ";
+    return errors.substr(0, prefix.size()) == prefix ? errors.substr(prefix.size()) : errors;
+  };
+  EXPECT_EQ(error("data.text={}"), "data.text.file: is empty; name files, or a folder with .txt files");
+  EXPECT_EQ(error("data.text.file=['a', '']"), "data.text.file[1]: is empty; it names a file or folder");
+  EXPECT_EQ(error("data.text.test_share=1"),
+            "data.text.test_share: 1 is out of range; it must be from 0 to below 1");
+  EXPECT_EQ(error("data.text.test_share=nan"),
+            "data.text.test_share: nan is out of range; it must be from 0 to below 1");
+  EXPECT_EQ(error("data.text.test_share=0"),
+            "data.text.test_share: 0 leaves nothing to test on; raise it, or set run.evaluate to false");
+  EXPECT_EQ(TextErrorsWith({"data.text.test_share=0", "run.evaluate=false"}), "");
+  EXPECT_EQ(error("data.augment.flip=true"), "data.augment: is of images; leave it out for text");
+}
+
+TEST(Validate, RecomputeNamesLayers) {
+  EXPECT_EQ(ErrorsWith({"recompute=BOUNDARY"}), "");
+  EXPECT_EQ(ErrorsWith({"recompute=LAYERS", "recompute_layer=['stem', 'group1.0']"}), "");
+  EXPECT_EQ(ErrorsWith({"recompute=LAYERS", "recompute_layer=['stm']"}),
+            "--set recompute_layer=['stm']: recompute_layer[0]: no layer \"stm\"; did you mean \"stem\"?");
 }
 
 TEST(Validate, SgdValuesAreInRange) {
@@ -242,7 +291,7 @@ TEST(LoadValidJob, RefusesInTheOrderParseSupportValidate) {
   EXPECT_TRUE(LoadValidJob(path, {}, std::nullopt).ok());
   EXPECT_EQ(LoadValidJob(path + "x", {}, std::nullopt).status().code(), absl::StatusCode::kNotFound);
   const std::vector<std::string> bad_batch = {"batch.samples=0"};
-  const std::vector<std::string> bad_both = {"precision=BF16", "batch.samples=0"};
+  const std::vector<std::string> bad_both = {"checkpoint.every_steps=5", "batch.samples=0"};
   EXPECT_EQ(LoadValidJob(path, bad_both, std::nullopt).status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(LoadValidJob(path, bad_batch, std::nullopt).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(LoadValidJob(path, {}, 9).status().code(), absl::StatusCode::kInvalidArgument);

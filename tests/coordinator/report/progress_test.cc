@@ -33,7 +33,7 @@ class ProgressTest : public ::testing::Test {
     for (int i = 0; i < steps; ++i) {
       clock_.Advance(absl::Milliseconds(20));
       state_.step += 1;
-      state_.samples += 10;
+      state_.units += 10;
       progress.Update(state_);
     }
   }
@@ -57,6 +57,14 @@ TEST_F(ProgressTest, APipeGetsPlainLinesFirstEveryFiveSecondsAndLast) {
   progress.Finish();
   ASSERT_THAT(written_, SizeIs(5));
   EXPECT_EQ(written_[4], "step 1000/1000  epoch 2  loss 0.4322  500.0 samples/s  waiting 12%  0:00 left\n");
+}
+
+TEST_F(ProgressTest, TheUnitOfTheRateIsAnOption) {
+  Progress::Options options;
+  options.unit = "tokens";
+  Progress progress(options, &clock_, [this](absl::string_view text) { written_.emplace_back(text); });
+  Run(progress, 1);
+  EXPECT_THAT(written_, ElementsAre("step 1  epoch 2  loss 0.4322  500.0 tokens/s  waiting 12%\n"));
 }
 
 TEST_F(ProgressTest, FinishDrawsNothingTwice) {
@@ -121,7 +129,7 @@ TEST_F(ProgressTest, TheRateIsThatOfTheLastTenSeconds) {
   for (int i = 0; i < 12; ++i) {  // a second each now
     clock_.Advance(absl::Seconds(1));
     ++state_.step;
-    state_.samples += 10;
+    state_.units += 10;
     progress.Update(state_);
   }
   EXPECT_THAT(written_.back(), HasSubstr("  10.0 samples/s"));

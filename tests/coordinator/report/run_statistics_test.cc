@@ -1,5 +1,6 @@
 #include "coordinator/report/run_statistics.h"
 
+#include <cmath>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -17,8 +18,9 @@ RunStatistics::Options TwoStages() {
   cut.set_cut_point("group0.1");
   cut.set_in_channels(32);
   cut.set_crossing_channels(2);
-  cut.set_activation_codec(v1::CODEC_FP16);
-  cut.set_gradient_codec(v1::CODEC_FP32);
+  v1::WireTensor* z = cut.add_wire();
+  z->set_activation_codec(v1::CODEC_FP16);
+  z->set_gradient_codec(v1::CODEC_FP32);
   for (int dim : {32, 14, 14}) cut.add_input_shape(dim);
   options.windows = {2, 1};
   options.steps_per_epoch = 2;
@@ -53,6 +55,48 @@ StepStatistics Step(const std::vector<v1::Computed>& computed, std::int64_t epoc
   step.loss = loss;
   step.computed = computed;
   return step;
+}
+
+TEST(RunStatistics, OfTextThereIsPerplexityBitsAByteAndTokens) {
+  RunStatistics::Options options = TwoStages();
+  options.is_text = true;
+  RunStatistics statistics(options);
+  const auto computed = Computed(0, 0, 8);
+  for (const double weight : {1000.0, 900.0}) {  // the second with masked tokens
+    StepStatistics step = Step(computed, 0, 2, 2.0);
+    step.weight = weight;
+    statistics.AddStep(step);
+  }
+  EXPECT_FALSE(statistics.Summarize().perplexity.has_value());
+  statistics.AddEvaluation(1.5, 0.5);
+  const Summary summary = statistics.Summarize();
+  EXPECT_DOUBLE_EQ(*summary.perplexity, std::exp(1.5));
+  EXPECT_DOUBLE_EQ(*summary.bits_per_byte, 1.5 / std::log(2.0));
+  EXPECT_DOUBLE_EQ(*summary.tokens_per_second, 1900.0 / 4);
+  EXPECT_DOUBLE_EQ(*summary.samples_per_second, 16.0 / 4);
+  RunStatistics images(TwoStages());
+  images.AddStep(Step(computed, 0, 2, 2.0));
+  images.AddEvaluation(1.5, 0.5);
+  EXPECT_FALSE(images.Summarize().perplexity || images.Summarize().bits_per_byte ||
+               images.Summarize().tokens_per_second);
+}
+
+TEST(RunStatistics, SeveralTensorsAreNamedTogetherAndTheirRatioIsThatOfTheValues) {
+  RunStatistics::Options options = TwoStages();
+  v1::BoundarySpec& cut = options.cuts[0];
+  cut.clear_crossing_channels();
+  cut.set_kept(392);  // of 6272
+  v1::WireTensor* indices = cut.add_wire();
+  indices->set_activation_codec(v1::CODEC_RAW);
+  indices->set_dtype(v1::INT16);
+  RunStatistics statistics(options);
+  const auto computed = Computed(0, 0, 8);
+  statistics.AddStep(Step(computed, 0, 4, 2.0));
+  const Summary summary = statistics.Summarize();
+  ASSERT_EQ(summary.boundaries.size(), 2u);
+  EXPECT_EQ(summary.boundaries[0].ratio, 16);
+  EXPECT_EQ(summary.boundaries[0].codec, "fp16+int16");
+  EXPECT_EQ(summary.boundaries[1].codec, "fp32");
 }
 
 TEST(RunStatistics, MeansAreOverTheSteps) {

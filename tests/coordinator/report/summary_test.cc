@@ -23,6 +23,19 @@ TEST(Summary, ComesBackAsItWas) {
   EXPECT_EQ(*empty, Summary());
 }
 
+TEST(Summary, FiguresOfTextHaveTheNamesOfTheContractAndComeBack) {
+  Summary summary = ExampleSummary();
+  summary.perplexity = 4.5;
+  summary.bits_per_byte = 2.25;
+  summary.tokens_per_second = 12345.5;
+  const auto json = nlohmann::json::parse(ToJson(summary));
+  EXPECT_EQ(json["perplexity"], 4.5);
+  EXPECT_EQ(json["bits_per_byte"], 2.25);
+  EXPECT_EQ(json["tokens_per_second"], 12345.5);
+  EXPECT_EQ(*ParseSummary(ToJson(summary)), summary);
+  EXPECT_TRUE(nlohmann::json::parse(ToJson(ExampleSummary()))["bits_per_byte"].is_null());
+}
+
 TEST(Summary, HasTheNamesOfTheContract) {
   const auto json = nlohmann::json::parse(ToJson(ExampleSummary()));
   for (const char* name :

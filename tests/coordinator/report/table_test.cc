@@ -41,6 +41,18 @@ Stages, seconds a step (computing: share of wall time):
 )");
 }
 
+TEST(Table, OfTextShowsBitsAByteAndPerplexity) {
+  Summary summary = ExampleSummary();
+  summary.bits_per_byte = 2.16404;
+  summary.perplexity = 4.48169;
+  summary.tokens_per_second = 12345.67;
+  const std::string table = FormatTable(summary, Terminal());
+  EXPECT_THAT(table, HasSubstr(R"(
+  final loss  test loss  bits/byte  perplexity    top-1  tokens/s  step s  bubble  link wait
+      0.2871     0.3312     2.1640       4.482  87.42 %   12345.7  0.1661   5.9 %      3.1 %
+)"));
+}
+
 TEST(Table, IsAtMost100ColumnsWide) {
   EXPECT_LE(Widest(FormatTable(ExampleSummary(), Terminal())), 100u);
   Summary summary = ExampleSummary();
@@ -51,7 +63,7 @@ TEST(Table, IsAtMost100ColumnsWide) {
   summary.training_seconds = 3.5e7;  // a year and a month
   summary.samples_per_second = 9999999.9;
   for (auto& cut : summary.boundaries) {
-    cut = {std::string(300, 'c'), "activations", "fp16", 4096, 9999999, 99999990, {999.9e12, 999.9e12}};
+    cut = {std::string(300, 'c'), "activations", "fp16+int16", 4096, 9999999, 99999990, {999.9e12, 999.9e12}};
     cut.uncompressed_bytes = {4096 * 9999999.0, 8192 * 9999999.0};
   }
   for (auto& stage : summary.stages) {

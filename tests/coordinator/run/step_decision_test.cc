@@ -66,5 +66,25 @@ TEST(Decide, SkipsOnANonFiniteLossOrNorm) {
   EXPECT_EQ(Decide({Stage({1.7e308, 1.7e308}, 1)}, 1, 0).decision, v1::Commit::SKIP);
 }
 
+TEST(CheckWeight, TheLastStagesCountMustBeThatOfTheData) {
+  v1::Computed last = Stage({1});
+  last.set_weight(23);
+  EXPECT_TRUE(CheckWeight({Stage({1}), last}, 23).ok());
+  const absl::Status status = CheckWeight({Stage({1}), last}, 24);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("stage 1 counted 23 "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the data has 24 "));
+  EXPECT_FALSE(CheckWeight({last, Stage({1})}, 23).ok());
+}
+
+TEST(Decide, TakesTheLossScaleOutOfNormsAndGradients) {
+  const auto plain = Decide({Stage({1600, 0}), Stage({900}, 20)}, 10, 1);
+  const double scale = 65536;
+  const auto scaled = Decide({Stage({1600 * scale * scale, 0}), Stage({900 * scale * scale}, 20)}, 10, 1, scale);
+  EXPECT_EQ(scaled.loss, plain.loss);  // the loss itself is not scaled
+  EXPECT_EQ(scaled.gradient_norm, plain.gradient_norm);
+  EXPECT_EQ(scaled.gradient_scale, static_cast<float>(plain.gradient_scale / scale));
+}
+
 }  // namespace
 }  // namespace resbm::coordinator

@@ -130,6 +130,29 @@ TEST(Sweep, WithoutTop1TheLossInPercentIsTheMeasure) {
   EXPECT_THAT(SweepTable(outcome, Terminal()), HasSubstr("test loss"));
 }
 
+TEST(Sweep, OfLanguageModelsTheLossInPercentIsTheMeasureThoughTheyHaveTop1) {
+  std::vector<Arm> arms;
+  for (const auto& [ratio, loss] : std::vector<std::pair<std::string, double>>{{"2", 1.5}, {"4", 1.506}, {"8", 1.6}}) {
+    ExampleRun run;
+    run.boundary = "ratio: " + ratio;
+    run.is_text = true;
+    run.validation_loss = loss;
+    run.top1 = 0.5;
+    arms.push_back({"ratio=" + ratio, {ExampleRecord(run)}});
+  }
+  SweepOutcome outcome;
+  outcome.field = "boundary.ratio";
+  outcome.comparison = Compare(arms);
+  const auto loss = LossOf(outcome.comparison, outcome.comparison.arms[1]);
+  ASSERT_TRUE(loss.has_value());
+  EXPECT_NEAR(loss->mean, 0.4, 1e-9);
+  EXPECT_FALSE(loss->points);
+  EXPECT_EQ(Choose(outcome)->name, "ratio=4");
+  EXPECT_THAT(SweepTable(outcome, Terminal()), HasSubstr("test loss"));
+  outcome.budget = 0.1;
+  EXPECT_THAT(absl::StrJoin(Advise(outcome), "\n"), HasSubstr("boundary.kind (IN_BRANCH, ADAPTER)"));
+}
+
 TEST(Sweep, TheTableIsAtMost100ColumnsWide) {
   SweepOutcome outcome = ThreeSeeds();
   for (ComparedArm& arm : outcome.comparison.arms) {
