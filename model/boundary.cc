@@ -1,95 +1,32 @@
 #include "model/boundary.h"
 
-#include <ATen/ops/cat.h>
-
 #include <algorithm>
-#include <optional>
 #include <string>
 
-#include "model/low_dim.h"
 #include "model/operators.h"
+#include "model/resbm.h"
+#include "model/sequence_boundary.h"
+#include "model/top_k.h"
 
 namespace resbm::model {
 namespace {
 
-KaimingStart KaimingOf(const BoundarySpec& spec) {
-  return [fan_in = spec.init == BoundaryInit::kKaimingFanIn, factor = spec.init_gain](double gain) {
-    return fan_in ? Start::KaimingFanIn(gain * factor) : Start::Kaiming(gain * factor);
-  };
-}
-
-Convolution Down(const BoundarySpec& spec, const std::string& name, int low, ParameterList& parameters) {
-  const bool tied = spec.init == BoundaryInit::kTiedOrthogonal;
-  return Convolution(parameters, name,
-                     {.in_channels = spec.in_channels,
-                      .out_channels = low,
-                      .stride = spec.stride,
-                      .bias = true,
-                      .start = tied ? Start::Orthogonal() : KaimingOf(spec)(kLinearGain)});
-}
-
-Convolution Up(const BoundarySpec& spec, const std::string& name, int low, ParameterList& parameters) {
-  const bool tied = spec.init == BoundaryInit::kTiedOrthogonal;
-  return Convolution(parameters, name,
-                     {.in_channels = low,
-                      .out_channels = spec.out_channels,
-                      .bias = true,
-                      .start = tied ? Start::Transposed() : KaimingOf(spec)(kLinearGain)});
-}
-
-class Identity : public BoundaryHalf {
+class IdentityEncoder : public BoundaryEncoder {
  public:
-  at::Tensor Forward(const at::Tensor& x) const override { return x; }
+  Tensors Forward(const at::Tensor& x, const Pass&) const override { return {x}; }
 };
 
-class ResbmEncoder : public BoundaryHalf {
+class IdentityDecoder : public BoundaryDecoder {
  public:
-  ResbmEncoder(const BoundarySpec& spec, int low, ParameterList& parameters)
-      : compressor_(Down(spec, "compressor", low, parameters)) {
-    if (spec.shortcut == Shortcut::kTransmit) shortcut_conv_ = Down(spec, "shortcut_conv", low, parameters);
-  }
-
-  at::Tensor Forward(const at::Tensor& x) const override {
-    at::Tensor z = compressor_(x);
-    return shortcut_conv_ ? at::cat({z, (*shortcut_conv_)(x)}, 1) : z;
-  }
-
- private:
-  const Convolution compressor_;
-  std::optional<Convolution> shortcut_conv_;
+  at::Tensor Forward(const Tensors& crossed, const Pass&) const override { return crossed[0]; }
 };
 
-class ResbmDecoder : public BoundaryHalf {
- public:
-  ResbmDecoder(const BoundarySpec& spec, int low, ParameterList& parameters)
-      : low_(low),
-        transmitted_(spec.shortcut == Shortcut::kTransmit),
-        low_dim_(parameters, spec.low_dim, low, spec.norm_groups, KaimingOf(spec)),
-        expander_(Up(spec, "expander", low, parameters)) {
-    if (spec.shortcut != Shortcut::kNone) shortcut_recon_ = Up(spec, "shortcut_recon", low, parameters);
-  }
-
-  at::Tensor Forward(const at::Tensor& crossed) const override {
-    const at::Tensor z = transmitted_ ? crossed.narrow(1, 0, low_) : crossed;
-    at::Tensor out = expander_(low_dim_(z));
-    if (!shortcut_recon_) return out;
-    return out.add_((*shortcut_recon_)(transmitted_ ? crossed.narrow(1, low_, low_) : z));
-  }
-
- private:
-  const int low_;
-  const bool transmitted_;
-  const LowDimPath low_dim_;
-  const Convolution expander_;
-  std::optional<Convolution> shortcut_recon_;
-};
-
-class LinearDecoder : public BoundaryHalf {
+class LinearDecoder : public BoundaryDecoder {
  public:
   LinearDecoder(const BoundarySpec& spec, ParameterList& parameters)
-      : expander_(Up(spec, "expander", spec.crossing_channels, parameters)) {}
+      : expander_(ExpanderOf(spec, "expander", spec.crossing_channels, parameters)) {}
 
-  at::Tensor Forward(const at::Tensor& z) const override { return expander_(z); }
+  at::Tensor Forward(const Tensors& crossed, const Pass&) const override { return expander_(crossed[0]); }
 
  private:
   const Convolution expander_;
@@ -109,20 +46,20 @@ struct ConvNormRelu {
   GroupNormalisation norm;
 };
 
-class BottleneckEncoder : public BoundaryHalf {
+class BottleneckEncoder : public BoundaryEncoder {
  public:
   BottleneckEncoder(const BoundarySpec& spec, ParameterList& parameters)
       : down_(spec, 1, spec.norm_groups,
               {.in_channels = spec.in_channels, .out_channels = spec.crossing_channels, .stride = spec.stride},
               parameters) {}
 
-  at::Tensor Forward(const at::Tensor& x) const override { return down_(x); }
+  Tensors Forward(const at::Tensor& x, const Pass&) const override { return {down_(x)}; }
 
  private:
   const ConvNormRelu down_;
 };
 
-class BottleneckDecoder : public BoundaryHalf {
+class BottleneckDecoder : public BoundaryDecoder {
  public:
   BottleneckDecoder(const BoundarySpec& spec, ParameterList& parameters)
       : middle_(spec, 2, spec.norm_groups,
@@ -131,19 +68,21 @@ class BottleneckDecoder : public BoundaryHalf {
         up_(spec, 3, spec.output_norm_groups,
             {.in_channels = spec.crossing_channels, .out_channels = spec.out_channels}, parameters) {}
 
-  at::Tensor Forward(const at::Tensor& z) const override { return up_(middle_(z)); }
+  at::Tensor Forward(const Tensors& crossed, const Pass&) const override { return up_(middle_(crossed[0])); }
 
  private:
   const ConvNormRelu middle_;
   const ConvNormRelu up_;
 };
 
-class BlockAfterIdentity : public BoundaryHalf {
+class BlockAfterIdentity : public BoundaryDecoder {
  public:
   BlockAfterIdentity(const BoundarySpec& spec, ParameterList& parameters)
       : encoder_(spec, spec.block_channels, parameters), decoder_(spec, spec.block_channels, parameters) {}
 
-  at::Tensor Forward(const at::Tensor& x) const override { return decoder_.Forward(encoder_.Forward(x)).add_(x); }
+  at::Tensor Forward(const Tensors& crossed, const Pass&) const override {
+    return decoder_.Expand(encoder_.Compress(crossed[0])).add_(crossed[0]);
+  }
 
  private:
   const ResbmEncoder encoder_;
@@ -156,10 +95,17 @@ void Begin(const BoundarySpec& spec, ParameterList& parameters) {
   parameters.Begin("boundaries." + name, Origin{.boundary = true, .layer = spec.after_layer});
 }
 
+// Has linear maps on the last dimension for 1x1 convolutions.
+bool IsSequence(const BoundarySpec& spec) {
+  return spec.kind == BoundaryKind::kInBranch || spec.kind == BoundaryKind::kAdapter ||
+         (spec.kind == BoundaryKind::kLinear && spec.input_shape.size() == 2);
+}
+
 }  // namespace
 
-std::unique_ptr<BoundaryHalf> MakeEncoder(const BoundarySpec& spec, ParameterList& parameters) {
+std::unique_ptr<BoundaryEncoder> MakeEncoder(const BoundarySpec& spec, ParameterList& parameters) {
   Begin(spec, parameters);
+  if (IsSequence(spec)) return MakeSequenceEncoder(spec, parameters);
   switch (spec.kind) {
     case BoundaryKind::kIdentity:
     case BoundaryKind::kIdentityBlock: break;
@@ -171,20 +117,27 @@ std::unique_ptr<BoundaryHalf> MakeEncoder(const BoundarySpec& spec, ParameterLis
       return std::make_unique<ResbmEncoder>(plain, spec.crossing_channels, parameters);
     }
     case BoundaryKind::kBottleneck: return std::make_unique<BottleneckEncoder>(spec, parameters);
+    case BoundaryKind::kTopK: return std::make_unique<TopKEncoder>(spec);
+    case BoundaryKind::kInBranch:
+    case BoundaryKind::kAdapter: break;
   }
-  return std::make_unique<Identity>();
+  return std::make_unique<IdentityEncoder>();
 }
 
-std::unique_ptr<BoundaryHalf> MakeDecoder(const BoundarySpec& spec, ParameterList& parameters) {
+std::unique_ptr<BoundaryDecoder> MakeDecoder(const BoundarySpec& spec, ParameterList& parameters) {
   Begin(spec, parameters);
+  if (IsSequence(spec)) return MakeSequenceDecoder(spec, parameters);
   switch (spec.kind) {
     case BoundaryKind::kIdentity: break;
     case BoundaryKind::kIdentityBlock: return std::make_unique<BlockAfterIdentity>(spec, parameters);
     case BoundaryKind::kResbm: return std::make_unique<ResbmDecoder>(spec, spec.crossing_channels, parameters);
     case BoundaryKind::kLinear: return std::make_unique<LinearDecoder>(spec, parameters);
     case BoundaryKind::kBottleneck: return std::make_unique<BottleneckDecoder>(spec, parameters);
+    case BoundaryKind::kTopK: return std::make_unique<TopKDecoder>(spec);
+    case BoundaryKind::kInBranch:
+    case BoundaryKind::kAdapter: break;
   }
-  return std::make_unique<Identity>();
+  return std::make_unique<IdentityDecoder>();
 }
 
 }  // namespace resbm::model

@@ -1,7 +1,7 @@
 // The two halves of a boundary. Encoder and decoder are modules of their own because they may live in
 // different processes.
 //
-// What crosses is [N, wire_shape...]; all parameters of a boundary carry the prefix of its cut point, whichever
+// One tensor crosses, but for kTopK; all parameters of a boundary carry the prefix of its cut point, whichever
 // half they are in.
 //
 // kResbm, the residual bottleneck (1x1 convolutions but for the low-dimensional path, all with biases):
@@ -14,6 +14,9 @@
 // kLinear:         z = compressor(x), out = expander(z)
 // kBottleneck:     z = ReLU(norm1(conv1(x))) 1x1; out = ReLU(norm3(conv3(ReLU(norm2(conv2(z)))))) 3x3, 1x1; no biases
 // kIdentity:       x crosses; no parameters
+// kTopK:           values = the `kept` values of a sample that are largest in magnitude (of a sequence, as many at each
+//                  position), indices = where in it they stand (ascending by index); out = zeros but for them; no
+//                  parameters
 // kIdentityBlock:  x crosses; out = x + what kResbm would give of it, every parameter in the decoder
 //
 // Starts: Kaiming of the spec's mode, its gain times init_gain; kTiedOrthogonal gives compressor and shortcut_conv
@@ -23,22 +26,15 @@
 
 #include <memory>
 
+#include "model/boundary_half.h"
 #include "model/parameters.h"
 #include "model/spec.h"
-#include "model/torch_headers.h"
 
 namespace resbm::model {
 
-class BoundaryHalf {
- public:
-  virtual ~BoundaryHalf() = default;
-  // Encoder: [N, input_shape...] -> [N, wire_shape...]. Decoder: [N, wire_shape...] -> [N, output_shape...].
-  virtual at::Tensor Forward(const at::Tensor& x) const = 0;
-};
-
 // Of a validated spec. Throw c10::Error.
-std::unique_ptr<BoundaryHalf> MakeEncoder(const BoundarySpec& spec, ParameterList& parameters);
-std::unique_ptr<BoundaryHalf> MakeDecoder(const BoundarySpec& spec, ParameterList& parameters);
+std::unique_ptr<BoundaryEncoder> MakeEncoder(const BoundarySpec& spec, ParameterList& parameters);
+std::unique_ptr<BoundaryDecoder> MakeDecoder(const BoundarySpec& spec, ParameterList& parameters);
 
 }  // namespace resbm::model
 

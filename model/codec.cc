@@ -24,8 +24,20 @@ at::ScalarType ScalarTypeOf(WireDtype dtype) {
     case WireDtype::kFloat16: return at::kHalf;
     case WireDtype::kUint8: return at::kByte;
     case WireDtype::kInt64: return at::kLong;
+    case WireDtype::kInt32: return at::kInt;
+    case WireDtype::kInt16: return at::kShort;
   }
   return at::kFloat;
+}
+
+WireDtype IntegerDtypeOf(at::ScalarType type) {
+  switch (type) {
+    case at::kByte: return WireDtype::kUint8;
+    case at::kShort: return WireDtype::kInt16;
+    case at::kInt: return WireDtype::kInt32;
+    case at::kLong: return WireDtype::kInt64;
+    default: TORCH_CHECK(false, "the raw codec takes uint8, int16, int32 and int64, not ", type);
+  }
 }
 
 // 2^exponent itself may be no float; two factors always are. Growing is exact, and shrinking rounds only in
@@ -93,10 +105,7 @@ EncodedTensor Encode(const at::Tensor& tensor, WireCodec codec) {
   encoded.codec = codec;
   encoded.dims.assign(source.sizes().begin(), source.sizes().end());
   if (codec == WireCodec::kRaw) {
-    const bool bytes = source.scalar_type() == at::kByte;
-    TORCH_CHECK(bytes || source.scalar_type() == at::kLong, "the raw codec takes uint8 and int64, not ",
-                source.scalar_type());
-    encoded.dtype = bytes ? WireDtype::kUint8 : WireDtype::kInt64;
+    encoded.dtype = IntegerDtypeOf(source.scalar_type());
     encoded.payload = PayloadOf(source);
     return encoded;
   }

@@ -30,6 +30,8 @@ absl::string_view NameOf(WireDtype dtype) {
     case WireDtype::kFloat16: return "float16";
     case WireDtype::kUint8: return "uint8";
     case WireDtype::kInt64: return "int64";
+    case WireDtype::kInt32: return "int32";
+    case WireDtype::kInt16: return "int16";
   }
   return "unknown";
 }
@@ -39,8 +41,13 @@ std::string Bracketed(const Dims& dims) {
   return absl::StrCat("[", absl::StrJoin(dims, ", "), "]");
 }
 
+bool IsInteger(WireDtype dtype) {
+  return dtype == WireDtype::kUint8 || dtype == WireDtype::kInt16 || dtype == WireDtype::kInt32 ||
+         dtype == WireDtype::kInt64;
+}
+
 bool DtypeFitsCodec(WireCodec codec, WireDtype dtype) {
-  if (codec == WireCodec::kRaw) return dtype == WireDtype::kUint8 || dtype == WireDtype::kInt64;
+  if (codec == WireCodec::kRaw) return IsInteger(dtype);
   return NameOf(codec) != "unknown" && dtype == DtypeOf(codec);
 }
 

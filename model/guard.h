@@ -21,13 +21,15 @@ inline absl::Status OutOfMemory(absl::string_view where, absl::string_view text)
 }
 
 // What `function` returns, a Status or StatusOr. RESOURCE_EXHAUSTED: it threw for lack of memory.
-// INTERNAL: it threw otherwise. `where` begins the message.
+// INVALID_ARGUMENT: an index out of range. INTERNAL: it threw otherwise. `where` begins the message.
 template <typename Function>
 auto Guarded(absl::string_view where, Function&& function) -> decltype(function()) {
   try {
     return function();
   } catch (const c10::OutOfMemoryError& error) {
     return OutOfMemory(where, error.what_without_backtrace());
+  } catch (const c10::IndexError& error) {
+    return absl::InvalidArgumentError(absl::StrCat(where, ": ", error.what_without_backtrace()));
   } catch (const c10::Error& error) {
     const absl::string_view text = error.what_without_backtrace();
     // The CPU's allocator has no exception of its own.

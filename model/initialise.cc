@@ -51,6 +51,10 @@ void Initialise(std::uint64_t job_seed, const Parameter& parameter) {
   switch (parameter.start.kind) {
     case Start::Kind::kZero: tensor.zero_(); return;
     case Start::Kind::kOne: tensor.fill_(1); return;
+    case Start::Kind::kNormal:
+      tensor.copy_(Normal(tensor.sizes(), parameter.start.gain,
+                          SeedOf(job_seed, parameter.origin, parameter.local_name)));
+      return;
     case Start::Kind::kOrthogonal:
     case Start::Kind::kTransposed: {
       const bool transposed = parameter.start.kind == Start::Kind::kTransposed;

@@ -14,8 +14,8 @@ namespace resbm::model {
 std::uint64_t SeedOf(std::uint64_t job_seed, const Origin& origin, absl::string_view local_name);
 
 // Kaiming normal (He et al. 2015): standard deviation gain / sqrt(out_channels * kh * kw) for fan_out (equation
-// 14), gain / sqrt(in_channels * kh * kw) for fan_in (equation 10); orthonormal rows or their transpose; or ones,
-// or zeros. Drawn by a CPU generator of its own. Throws c10::Error.
+// 14), gain / sqrt(in_channels * kh * kw) for fan_in (equation 10); normal of a deviation that is given; orthonormal
+// rows or their transpose; or ones, or zeros. Drawn by a CPU generator of its own. Throws c10::Error.
 void Initialise(std::uint64_t job_seed, const Parameter& parameter);
 
 }  // namespace resbm::model

@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "model/operators.h"
+#include "model/resbm.h"
+#include "model/transformer_layers.h"
 
 namespace resbm::model {
 namespace {
 
-// In-place ReLU and sum save the copy; GroupNorm and convolution keep their inputs for backward, not their
-// results.
+// In-place ReLU and sum save the copy; norms and convolutions keep their inputs for backward, not their results.
 class ConvStemLayer : public Layer {
  public:
   ConvStemLayer(const ConvStem& spec, ParameterList& parameters)
@@ -18,19 +19,19 @@ class ConvStemLayer : public Layer {
                .out_channels = spec.out_channels,
                .kernel = spec.kernel,
                .stride = spec.stride}),
-        norm_(parameters, "norm", spec.norm_groups, spec.out_channels) {}
+        norm_(parameters, "norm", spec.norm_groups, spec.out_channels, spec.batch_norm) {}
 
-  at::Tensor Forward(const at::Tensor& x) const override { return norm_(conv_(x)).relu_(); }
+  at::Tensor Forward(const at::Tensor& x, const Pass& pass) const override { return norm_(conv_(x), pass).relu_(); }
 
  private:
   const Convolution conv_;
-  const GroupNormalisation norm_;
+  const Normalisation norm_;
 };
 
 struct ConvolutionAndNorm {
   Convolution conv;
-  GroupNormalisation norm;
-  at::Tensor operator()(const at::Tensor& x) const { return norm(conv(x)); }
+  Normalisation norm;
+  at::Tensor operator()(const at::Tensor& x, const Pass& pass) const { return norm(conv(x), pass); }
 };
 
 class ResidualBlockLayer : public Layer {
@@ -40,35 +41,36 @@ class ResidualBlockLayer : public Layer {
     const int out = spec.out_channels;
     if (spec.bottleneck) {
       const int inner = out / 4;
-      Add(parameters, {.in_channels = in, .out_channels = inner}, spec.inner_norm_groups);
+      Add(parameters, {.in_channels = in, .out_channels = inner}, spec.inner_norm_groups, spec.batch_norm);
       Add(parameters, {.in_channels = inner, .out_channels = inner, .kernel = 3, .stride = spec.stride},
-          spec.inner_norm_groups);
-      Add(parameters, {.in_channels = inner, .out_channels = out}, spec.norm_groups);
+          spec.inner_norm_groups, spec.batch_norm);
+      Add(parameters, {.in_channels = inner, .out_channels = out}, spec.norm_groups, spec.batch_norm);
     } else {
-      Add(parameters, {.in_channels = in, .out_channels = out, .kernel = 3, .stride = spec.stride}, spec.norm_groups);
-      Add(parameters, {.in_channels = out, .out_channels = out, .kernel = 3}, spec.norm_groups);
+      Add(parameters, {.in_channels = in, .out_channels = out, .kernel = 3, .stride = spec.stride}, spec.norm_groups,
+          spec.batch_norm);
+      Add(parameters, {.in_channels = out, .out_channels = out, .kernel = 3}, spec.norm_groups, spec.batch_norm);
     }
     if (spec.stride > 1 || in != out) {
       Convolution conv(parameters, "downsample.0", {.in_channels = in, .out_channels = out, .stride = spec.stride});
-      GroupNormalisation norm(parameters, "downsample.1", spec.norm_groups, out);
-      downsample_ = ConvolutionAndNorm{std::move(conv), std::move(norm)};
+      Normalisation norm(parameters, "downsample.1", spec.norm_groups, out, spec.batch_norm);
+      downsample_.emplace(ConvolutionAndNorm{std::move(conv), std::move(norm)});
     }
   }
 
-  at::Tensor Forward(const at::Tensor& x) const override {
+  at::Tensor Forward(const at::Tensor& x, const Pass& pass) const override {
     at::Tensor y = x;
     for (std::size_t i = 0; i < convolutions_.size(); ++i) {
-      y = convolutions_[i](y);
+      y = convolutions_[i](y, pass);
       if (i + 1 < convolutions_.size()) y.relu_();
     }
-    return y.add_(downsample_ ? (*downsample_)(x) : x).relu_();
+    return y.add_(downsample_ ? (*downsample_)(x, pass) : x).relu_();
   }
 
  private:
-  void Add(ParameterList& parameters, const Convolution::Options& options, int norm_groups) {
+  void Add(ParameterList& parameters, const Convolution::Options& options, int norm_groups, bool batch_norm) {
     const std::string number = std::to_string(convolutions_.size() + 1);
     Convolution conv(parameters, "conv" + number, options);
-    GroupNormalisation norm(parameters, "norm" + number, norm_groups, options.out_channels);
+    Normalisation norm(parameters, "norm" + number, norm_groups, options.out_channels, batch_norm);
     convolutions_.push_back({std::move(conv), std::move(norm)});
   }
 
@@ -78,13 +80,13 @@ class ResidualBlockLayer : public Layer {
 
 class GlobalPoolLayer : public Layer {
  public:
-  at::Tensor Forward(const at::Tensor& x) const override { return x.mean({2, 3}); }
+  at::Tensor Forward(const at::Tensor& x, const Pass&) const override { return x.mean({2, 3}); }
 };
 
 class FlattenLayer : public Layer {
  public:
   // contiguous: with channels innermost a view would be in another order in memory.
-  at::Tensor Forward(const at::Tensor& x) const override { return x.contiguous().view({x.size(0), -1}); }
+  at::Tensor Forward(const at::Tensor& x, const Pass&) const override { return x.contiguous().view({x.size(0), -1}); }
 };
 
 class LinearLayer : public Layer {
@@ -93,7 +95,7 @@ class LinearLayer : public Layer {
       : linear_(parameters, spec.in_features, spec.out_features, spec.relu ? kActivationGain : kLinearGain),
         relu_(spec.relu) {}
 
-  at::Tensor Forward(const at::Tensor& x) const override {
+  at::Tensor Forward(const at::Tensor& x, const Pass&) const override {
     at::Tensor y = linear_(x);
     return relu_ ? y.relu_() : y;
   }
@@ -104,6 +106,7 @@ class LinearLayer : public Layer {
 };
 
 struct Maker {
+  const LayerSpec& layer;
   ParameterList& parameters;
   std::unique_ptr<Layer> operator()(const ConvStem& spec) const {
     return std::make_unique<ConvStemLayer>(spec, parameters);
@@ -116,13 +119,21 @@ struct Maker {
   std::unique_ptr<Layer> operator()(const Linear& spec) const {
     return std::make_unique<LinearLayer>(spec, parameters);
   }
+  std::unique_ptr<Layer> operator()(const TokenEmbedding& spec) const {
+    return MakeTokenEmbedding(layer, spec, parameters);
+  }
+  std::unique_ptr<Layer> operator()(const DecoderBlock& spec) const {
+    return MakeDecoderBlock(layer, spec, parameters);
+  }
+  std::unique_ptr<Layer> operator()(const ResbmLayer& spec) const { return MakeResbmLayer(spec.block, parameters); }
+  std::unique_ptr<Layer> operator()(const LanguageHead& spec) const { return MakeLanguageHead(spec, parameters); }
 };
 
 }  // namespace
 
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, ParameterList& parameters) {
   parameters.Begin(spec.name, Origin{.boundary = false, .layer = spec.index});
-  return std::visit(Maker{parameters}, spec.kind);
+  return std::visit(Maker{spec, parameters}, spec.kind);
 }
 
 }  // namespace resbm::model

@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "model/parameters.h"
+#include "model/pass.h"
 #include "model/torch_headers.h"
 
 namespace resbm::model {
@@ -50,6 +52,31 @@ class GroupNormalisation {
   at::Tensor weight_;
   at::Tensor bias_;
   int groups_ = 0;
+};
+
+// torch.nn.BatchNorm2d: momentum 0.1, epsilon 1e-5. In training it normalises by the micro-batch's own statistics and
+// moves the running ones; those of the last applied step normalise in evaluation. Names weight, bias, running_mean,
+// running_var.
+class BatchNormalisation {
+ public:
+  BatchNormalisation(ParameterList& parameters, const std::string& name, int channels);
+  at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;
+
+ private:
+  const at::Tensor weight_;
+  const at::Tensor bias_;
+  const StagedBuffer mean_;
+  const StagedBuffer variance_;
+};
+
+// Either of them.
+class Normalisation {
+ public:
+  Normalisation(ParameterList& parameters, const std::string& name, int groups, int channels, bool batch);
+  at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;
+
+ private:
+  std::variant<GroupNormalisation, BatchNormalisation> norm_;
 };
 
 // x W^T + b: [N, in] -> [N, out]. Names "weight" and "bias".

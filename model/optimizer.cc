@@ -13,6 +13,8 @@
 #include <ATen/ops/stack.h>
 
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "model/muon.h"
@@ -131,26 +133,48 @@ class AdamW : public Optimizer {
   std::int64_t steps_ = 0;
 };
 
-class MuonAndAdamW : public Optimizer {
+class MuonOptimizer : public Optimizer {
  public:
-  MuonAndAdamW(const MuonOptions& options, Tensors matrices, Tensors rest)
-      : ratio_(options.adamw_rate_ratio), muon_(options, std::move(matrices)), adamw_(options.adamw, std::move(rest)) {}
-
-  void Step(double learning_rate) override {
-    muon_.Step(learning_rate);
-    adamw_.Step(learning_rate * ratio_);
-  }
-  void Reset() override {
-    muon_.Reset();
-    adamw_.Reset();
-  }
-  std::uint64_t bytes() const override { return muon_.bytes() + adamw_.bytes(); }
+  MuonOptimizer(const MuonOptions& options, Tensors matrices) : muon_(options, std::move(matrices)) {}
+  void Step(double learning_rate) override { muon_.Step(learning_rate); }
+  void Reset() override { muon_.Reset(); }
+  std::uint64_t bytes() const override { return muon_.bytes(); }
 
  private:
-  const double ratio_;
   Muon muon_;
-  AdamW adamw_;
 };
+
+// One optimizer for each set of parameters that is trained alike.
+class Groups : public Optimizer {
+ public:
+  void Add(double rate_ratio, std::unique_ptr<Optimizer> optimizer) {
+    groups_.emplace_back(rate_ratio, std::move(optimizer));
+  }
+
+  void Step(double learning_rate) override {
+    for (const auto& [ratio, optimizer] : groups_) optimizer->Step(learning_rate * ratio);
+  }
+  void Reset() override {
+    for (const auto& [ratio, optimizer] : groups_) optimizer->Reset();
+  }
+  std::uint64_t bytes() const override {
+    std::uint64_t bytes = 0;
+    for (const auto& [ratio, optimizer] : groups_) bytes += optimizer->bytes();
+    return bytes;
+  }
+
+ private:
+  std::vector<std::pair<double, std::unique_ptr<Optimizer>>> groups_;
+};
+
+template <typename Options>
+Options WithDecay(Options options, std::optional<double> weight_decay) {
+  options.weight_decay = weight_decay.value_or(options.weight_decay);
+  return options;
+}
+
+// Muon, AdamW or SGD, the ratio of rates and the decay: what makes parameters alike.
+using Alike = std::tuple<bool, double, std::optional<double>>;
 
 // Four partial sums, so that additions need not wait for each other; the order is fixed.
 double SumOfSquares(const float* values, std::int64_t count) {
@@ -168,14 +192,28 @@ double SumOfSquares(const float* values, std::int64_t count) {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options, const Tensors& parameters,
-                                         const std::vector<bool>& muon_takes) {
-  if (const auto* sgd = std::get_if<SgdOptions>(&options)) return std::make_unique<Sgd>(*sgd, parameters);
-  if (const auto* adamw = std::get_if<AdamWOptions>(&options)) return std::make_unique<AdamW>(*adamw, parameters);
-  Tensors matrices;
-  Tensors rest;
-  for (std::size_t i = 0; i < parameters.size(); ++i) (muon_takes[i] ? matrices : rest).push_back(parameters[i]);
-  return std::make_unique<MuonAndAdamW>(std::get<MuonOptions>(options), std::move(matrices), std::move(rest));
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                         const std::vector<OptimizedParameter>& parameters) {
+  const auto* muon = std::get_if<MuonOptions>(&options);
+  std::map<Alike, Tensors> groups;
+  for (const OptimizedParameter& parameter : parameters) {
+    const bool takes = muon != nullptr && parameter.muon;
+    groups[{takes, parameter.rate_ratio, parameter.weight_decay}].push_back(parameter.tensor);
+  }
+  auto all = std::make_unique<Groups>();
+  for (const auto& [alike, tensors] : groups) {
+    const auto& [takes, ratio, decay] = alike;
+    if (takes) {
+      all->Add(ratio, std::make_unique<MuonOptimizer>(WithDecay(*muon, decay), tensors));
+    } else if (muon != nullptr) {
+      all->Add(ratio * muon->adamw_rate_ratio, std::make_unique<AdamW>(WithDecay(muon->adamw, decay), tensors));
+    } else if (const auto* sgd = std::get_if<SgdOptions>(&options)) {
+      all->Add(ratio, std::make_unique<Sgd>(WithDecay(*sgd, decay), tensors));
+    } else {
+      all->Add(ratio, std::make_unique<AdamW>(WithDecay(std::get<AdamWOptions>(options), decay), tensors));
+    }
+  }
+  return all;
 }
 
 std::vector<double> SumsOfSquares(const Tensors& tensors) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -24,10 +25,19 @@ class Optimizer {
   virtual std::uint64_t bytes() const = 0;
 };
 
-// One of MuonOptions' two groups is Muon's: `muon_takes` says which parameters, and is not looked at for other
-// optimizers. The state is allocated here, zero. Throws c10::Error.
-std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options, const std::vector<at::Tensor>& parameters,
-                                         const std::vector<bool>& muon_takes);
+struct OptimizedParameter {
+  at::Tensor tensor;
+  // With MuonOptions: Muon's, not AdamW's.
+  bool muon = false;
+  // Its rate is the step's times this.
+  double rate_ratio = 1;
+  // Other than the options'.
+  std::optional<double> weight_decay;
+};
+
+// The state is allocated here, zero. Throws c10::Error.
+std::unique_ptr<Optimizer> MakeOptimizer(const OptimizerOptions& options,
+                                         const std::vector<OptimizedParameter>& parameters);
 
 // Sum of the squares of a tensor's values in double, without a copy in double. One number per tensor, in order.
 std::vector<double> SumsOfSquares(const std::vector<at::Tensor>& tensors);

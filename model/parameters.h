@@ -13,14 +13,15 @@ namespace resbm::model {
 
 // How a parameter starts.
 struct Start {
-  // kOrthogonal, kTransposed: of a 1x1 convolution; all of one module share one random matrix of
+  // kOrthogonal, kTransposed: of a matrix or a 1x1 convolution; all of one module share one random matrix of
   // orthonormal rows (those of kOrthogonal) or columns.
-  enum class Kind { kZero, kOne, kKaimingFanOut, kKaimingFanIn, kOrthogonal, kTransposed };
+  enum class Kind { kZero, kOne, kNormal, kKaimingFanOut, kKaimingFanIn, kOrthogonal, kTransposed };
   Kind kind = Kind::kZero;
-  double gain = 1;  // of Kaiming's
+  double gain = 1;  // of Kaiming's; of kNormal, the standard deviation
 
   static Start Zero() { return {Kind::kZero, 1}; }
   static Start One() { return {Kind::kOne, 1}; }
+  static Start Normal(double deviation) { return {Kind::kNormal, deviation}; }
   static Start Kaiming(double gain) { return {Kind::kKaimingFanOut, gain}; }
   static Start KaimingFanIn(double gain) { return {Kind::kKaimingFanIn, gain}; }
   static Start Orthogonal() { return {Kind::kOrthogonal, 1}; }
@@ -39,7 +40,24 @@ struct Parameter {
   std::string local_name;  // of the module, "conv1.weight"
   Origin origin;
   Start start;
-  at::Tensor tensor;  // fp32, a leaf that requires a gradient
+  at::Tensor tensor;  // fp32; a leaf that requires a gradient, unless it is a buffer
+  // Saved and loaded with the weights, but not trained.
+  bool buffer = false;
+  // A buffer that training changes: as the present step has it so far. It becomes `tensor` when the step is applied,
+  // and `tensor` again when the step is dropped.
+  at::Tensor staged;
+  // Made orthonormal again after each step of the optimizer (rows, or columns where they are fewer).
+  bool orthonormal = false;
+};
+
+// A buffer that training changes.
+struct StagedBuffer {
+  at::Tensor committed;
+  at::Tensor staged;
+};
+
+struct ParameterOptions {
+  bool orthonormal = false;
 };
 
 // Parameters in the order in which modules add them. Module and list share each tensor.
@@ -53,11 +71,17 @@ class ParameterList {
     origin_ = origin;
   }
   // Not initialised. With channels_last, four-dimensional tensors are laid out so. Throws c10::Error.
-  at::Tensor Add(const std::string& local_name, at::IntArrayRef shape, Start start);
+  at::Tensor Add(const std::string& local_name, at::IntArrayRef shape, Start start, ParameterOptions options = {});
+  // The same, for what is not trained: no gradient.
+  at::Tensor AddBuffer(const std::string& local_name, at::IntArrayRef shape, Start start);
+  StagedBuffer AddStagedBuffer(const std::string& local_name, at::IntArrayRef shape, Start start);
 
   const std::vector<Parameter>& all() const { return parameters_; }
+  c10::Device device() const { return device_; }
 
  private:
+  at::Tensor Make(at::IntArrayRef shape) const;
+
   const c10::Device device_;
   const bool channels_last_;
   std::string prefix_;

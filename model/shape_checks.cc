@@ -43,6 +43,11 @@ absl::Status CheckImage(const Shape& input, int channels) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSequence(const Shape& input, int width) {
+  if (input.size() == 2 && input[1] == width) return absl::OkStatus();
+  return Invalid("takes [positions, ", width, "], its input shape is ", Text(input));
+}
+
 Shape Convolved(const Shape& input, int out_channels, int kernel, int stride) {
   const auto size = [&](std::int64_t in) { return (in + 2 * (kernel / 2) - kernel) / stride + 1; };
   return {out_channels, size(input[1]), size(input[2])};

@@ -29,6 +29,8 @@ absl::Status CheckCount(std::int64_t count, const char* what);
 absl::Status CheckGroups(int groups, int channels, const char* what);
 // [channels, height, width].
 absl::Status CheckImage(const Shape& input, int channels);
+// [positions, width].
+absl::Status CheckSequence(const Shape& input, int width);
 
 // [C, H, W] by a convolution with padding kernel / 2.
 Shape Convolved(const Shape& input, int out_channels, int kernel, int stride);

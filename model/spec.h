@@ -19,6 +19,7 @@ struct ConvStem {
   int kernel = 3;
   int stride = 1;
   int norm_groups = 1;
+  bool batch_norm = false;
 };
 
 struct ResidualBlock {
@@ -28,6 +29,7 @@ struct ResidualBlock {
   int stride = 1;
   int norm_groups = 1;
   int inner_norm_groups = 1;
+  bool batch_norm = false;
 };
 
 struct GlobalPool {};
@@ -40,17 +42,41 @@ struct Linear {
   bool relu = false;
 };
 
-struct LayerSpec {
-  int index = 0;  // global
-  std::string name;
-  std::variant<ConvStem, ResidualBlock, GlobalPool, Flatten, Linear> kind;
-  // Without the batch dimension.
-  std::vector<std::int64_t> input_shape;
-  std::vector<std::int64_t> output_shape;
+struct TokenEmbedding {
+  int vocabulary = 0;
+  int width = 0;
+  double dropout = 0;
 };
 
-enum class BoundaryKind { kResbm, kIdentity, kLinear, kBottleneck, kIdentityBlock };
-enum class Shortcut { kReconstruct, kTransmit, kNone };
+struct DecoderBlock {
+  int width = 0;
+  int heads = 0;
+  int hidden = 0;
+  double dropout = 0;
+  double rotary_base = 10000;
+  double norm_epsilon = 1e-5;
+  bool attention_in_boundary = false;
+  bool mlp_in_boundary = false;
+};
+
+struct LanguageHead {
+  int width = 0;
+  int vocabulary = 0;
+  double norm_epsilon = 1e-5;
+};
+
+enum class BoundaryKind {
+  kResbm,
+  kIdentity,
+  kLinear,
+  kBottleneck,
+  kIdentityBlock,
+  kTopK,
+  kInBranch,
+  kAdapter
+};
+enum class Shortcut { kReconstruct, kTransmit, kNone, kDirect, kProjected };
+enum class Projection { kTruncate, kOrthogonal, kLearned };
 enum class LowDimOrder { kNormActConv, kConvConvNorm };
 enum class LowDimAttention { kNone, kSqueezeExcite, kSelfAttention };
 enum class BoundaryInit { kKaimingFanOut, kKaimingFanIn, kTiedOrthogonal };
@@ -60,6 +86,17 @@ struct LowDim {
   int width = 1;
   LowDimOrder order = LowDimOrder::kNormActConv;
   LowDimAttention attention = LowDimAttention::kNone;
+};
+
+// One of the tensors that cross a boundary together.
+struct WireTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;  // without the batch dimension
+  WireCodec activation_codec = WireCodec::kFp16;
+  WireCodec gradient_codec = WireCodec::kFp16;  // kRaw: integers, no gradient
+  WireDtype dtype = WireDtype::kInt64;          // of kRaw
+
+  bool has_gradient() const { return activation_codec != WireCodec::kRaw; }
 };
 
 struct BoundarySpec {
@@ -77,11 +114,30 @@ struct BoundarySpec {
   int stride = 1;
   int block_channels = 0;
   int output_norm_groups = 0;  // 0 = none
-  WireCodec activation_codec = WireCodec::kFp16;
-  WireCodec gradient_codec = WireCodec::kFp16;
+  Projection projection = Projection::kTruncate;
+  DecoderBlock decoder_block;
+  std::int64_t kept = 0;
+  std::vector<WireTensor> wire;
   std::vector<std::int64_t> input_shape;
-  std::vector<std::int64_t> wire_shape;
   std::vector<std::int64_t> output_shape;
+  bool recompute = false;
+};
+
+// A ResBM block as an ordinary layer.
+struct ResbmLayer {
+  BoundarySpec block;
+};
+
+struct LayerSpec {
+  int index = 0;  // global
+  std::string name;
+  std::variant<ConvStem, ResidualBlock, GlobalPool, Flatten, Linear, TokenEmbedding, DecoderBlock, LanguageHead,
+               ResbmLayer>
+      kind;
+  // Without the batch dimension.
+  std::vector<std::int64_t> input_shape;
+  std::vector<std::int64_t> output_shape;
+  bool recompute = false;
 };
 
 struct SgdOptions {
@@ -109,7 +165,18 @@ struct MuonOptions {
   double adamw_rate_ratio = 1;
 };
 
+// Parameters that are trained otherwise than the rest. A parameter belongs to the first group that it matches.
+struct ParameterGroup {
+  std::string pattern;  // of names, as a shell's: "boundaries.*", "*.bias"
+  double rate_ratio = 1;
+  std::optional<double> weight_decay;
+};
+
 using OptimizerOptions = std::variant<SgdOptions, AdamWOptions, MuonOptions>;
+
+enum class Loss { kCrossEntropy, kTokenCrossEntropy };
+enum class InputKind { kImages, kTokens };
+enum class Precision { kFp32, kBf16, kFp16 };
 
 struct StageSpec {
   int stage = 0;
@@ -119,10 +186,16 @@ struct StageSpec {
   // this stage but the last (whole, uncut), the one after layers.back() (its encoder) if not the last stage.
   std::vector<BoundarySpec> boundaries;
   OptimizerOptions optimizer;
+  std::vector<ParameterGroup> parameter_groups;
   // First stage: uint8 images become (x / 255 - mean) / std, per channel.
   std::vector<float> input_mean;
   std::vector<float> input_std;
   std::vector<std::int64_t> input_shape;
+  InputKind input = InputKind::kImages;
+  Loss loss = Loss::kCrossEntropy;
+  std::uint64_t seed = 0;  // of the job; dropout derives from it
+  Precision precision = Precision::kFp32;
+  bool signals = false;  // of the first micro-batch of each step
 
   bool is_first() const { return stage == 0; }
   bool is_last() const { return stage == stages - 1; }

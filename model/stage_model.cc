@@ -1,11 +1,9 @@
 #include "model/stage_model.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/core/Reduction.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_zero.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/full_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/headeronly/version.h>
 
@@ -16,15 +14,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "model/codec.h"
 #include "model/device.h"
-#include "model/encoded_check.h"
 #include "model/guard.h"
 #include "model/initialise.h"
+#include "model/loss.h"
 #include "model/memory.h"
 #include "model/optimizer.h"
+#include "model/orthonormal.h"
 #include "model/parameter_groups.h"
 #include "model/segment.h"
+#include "model/signals.h"
+#include "model/stage_io.h"
 #include "model/validate.h"
 #include "model/weights.h"
 #include "proto/base/status.h"
@@ -32,20 +32,13 @@
 namespace resbm::model {
 namespace {
 
-// One segment's part of a micro-batch's graph.
-struct SegmentGraph {
-  at::Tensor input;   // a leaf that gets a gradient; images get none
-  at::Tensor output;  // what the encoder gave, or the loss sum
-};
-
 struct MicroBatch {
   std::int64_t samples = 0;
+  SampleIds ids;
   std::vector<SegmentGraph> segments;
+  at::Tensor logits;  // a leaf
+  at::Tensor loss;    // the sum
 };
-
-void Count(std::uint64_t non_finite, const std::string& where, std::vector<NonFiniteCount>& counts) {
-  if (non_finite > 0) counts.push_back({where, non_finite});
-}
 
 class TorchStageModel : public StageModel {
  public:
@@ -56,15 +49,15 @@ class TorchStageModel : public StageModel {
         where_(absl::StrCat("stage ", spec.stage)),
         thread_(std::this_thread::get_id()),
         list_(device, options.channels_last),
-        segments_(MakeSegments(spec_, list_)) {
+        segments_(MakeSegments(spec_, list_)),
+        io_(spec_, options.channels_last, device) {
     for (const Parameter& parameter : list_.all()) {
+      all_.push_back(parameter.tensor);
+      if (parameter.buffer) continue;
       infos_.push_back(
           {parameter.name, parameter.tensor.sizes().vec(), static_cast<std::uint64_t>(parameter.tensor.numel())});
       weights_.push_back(parameter.tensor);
-    }
-    if (spec_.is_first()) {
-      mean_ = PerChannel(spec_.input_mean);
-      std_ = PerChannel(spec_.input_std);
+      trained_.push_back(parameter);
     }
   }
 
@@ -94,13 +87,16 @@ class TorchStageModel : public StageModel {
     });
   }
 
-  absl::StatusOr<std::string> SaveWeights() const override { return Save("SaveWeights", weights_); }
-  absl::StatusOr<std::string> SaveGradients() const override { return Save("SaveGradients", gradients_); }
+  absl::StatusOr<std::string> SaveWeights() const override { return Save("SaveWeights", list_.all(), all_); }
+  absl::StatusOr<std::string> SaveGradients() const override {
+    return Save("SaveGradients", trained_, gradients_);
+  }
 
   const std::vector<ParameterInfo>& parameters() const override { return infos_; }
 
-  absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input,
-                                        const EncodedTensor* target) override {
+  using StageModel::Forward;
+  absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensors& input, const EncodedTensor* target,
+                                        const SampleIds& samples) override {
     return Enter("Forward", [&]() -> absl::StatusOr<ForwardResult> {
       if (graphs_.count(micro_batch) > 0) {
         return absl::InvalidArgumentError(
@@ -108,20 +104,23 @@ class TorchStageModel : public StageModel {
       }
       at::AutoGradMode gradients(true);
       MicroBatch graph;
+      graph.ids = samples;
       RESBM_ASSIGN_OR_RETURN(ForwardResult result, Run(input, target, &graph));
       graphs_.emplace(micro_batch, std::move(graph));
       return result;
     });
   }
 
-  absl::StatusOr<ForwardResult> Evaluate(const EncodedTensor& input, const EncodedTensor* target) override {
+  absl::StatusOr<ForwardResult> Evaluate(const EncodedTensors& input, const EncodedTensor* target) override {
     return Enter("Evaluate", [&]() -> absl::StatusOr<ForwardResult> {
       c10::NoGradGuard no_grad;
       return Run(input, target, nullptr);
     });
   }
 
-  absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensor* gradient) override {
+  using StageModel::Backward;
+  absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensors& gradients,
+                                          double loss_scale) override {
     return Enter("Backward", [&]() -> absl::StatusOr<BackwardResult> {
       RESBM_RETURN_IF_ERROR(CheckReady());
       const auto found = graphs_.find(micro_batch);
@@ -129,11 +128,11 @@ class TorchStageModel : public StageModel {
         return absl::InvalidArgumentError(absl::StrCat(where_, ": micro-batch ", micro_batch,
                                                        " has no graph: not forwarded, or taken backward already"));
       }
-      RESBM_RETURN_IF_ERROR(CheckGradient(gradient, found->second.samples));
+      RESBM_ASSIGN_OR_RETURN(Tensors incoming, IncomingGradients(gradients, found->second.samples));
       MicroBatch graph = std::move(found->second);
       graphs_.erase(found);
       dirty_ = true;
-      return RunBackward(graph, gradient);
+      return RunBackward(graph, std::move(incoming), loss_scale);
     });
   }
 
@@ -161,6 +160,10 @@ class TorchStageModel : public StageModel {
         at::_foreach_mul_(gradients_, gradient_scale);
       }
       optimizer_->Step(learning_rate);
+      for (const Parameter& parameter : list_.all()) {
+        if (parameter.orthonormal) RetractOrthonormal(parameter.tensor);
+      }
+      SettleBuffers(/*commit=*/true);
       dirty_ = true;
       ZeroGradients();
       SynchroniseStream(device_);
@@ -172,6 +175,7 @@ class TorchStageModel : public StageModel {
     // Nothing is allocated here, so nothing is left to report.
     (void)Enter("DropStep", [&]() -> absl::Status {
       graphs_.clear();
+      SettleBuffers(/*commit=*/false);
       ZeroGradients();
       return absl::OkStatus();
     });
@@ -182,7 +186,7 @@ class TorchStageModel : public StageModel {
     MemoryUse memory;
     memory.live_bytes = use.live_bytes;
     memory.peak_bytes = use.peak_bytes;
-    for (const at::Tensor& tensor : weights_) memory.weights_bytes += tensor.nbytes();
+    for (const at::Tensor& tensor : all_) memory.weights_bytes += tensor.nbytes();
     for (const at::Tensor& tensor : gradients_) memory.gradients_bytes += tensor.nbytes();
     if (optimizer_ != nullptr) memory.optimizer_bytes = optimizer_->bytes();
     return memory;
@@ -208,27 +212,25 @@ class TorchStageModel : public StageModel {
     return absl::FailedPreconditionError(absl::StrCat(where_, ": has no weights yet: Initialise or LoadWeights first"));
   }
 
-  absl::StatusOr<std::string> Save(absl::string_view what, const std::vector<at::Tensor>& tensors) const {
+  absl::StatusOr<std::string> Save(absl::string_view what, const std::vector<Parameter>& names,
+                                   const std::vector<at::Tensor>& tensors) const {
     return Enter(what, [&]() -> absl::StatusOr<std::string> {
       RESBM_RETURN_IF_ERROR(CheckReady());
-      return SaveTensors(list_.all(), tensors);
+      return SaveTensors(names, tensors);
     });
-  }
-
-  at::Tensor PerChannel(const std::vector<float>& values) const {
-    return at::tensor(at::ArrayRef<float>(values)).view({-1, 1, 1}).to(device_);
   }
 
   // Fresh gradients and optimizer state for new weights.
   absl::Status StartOver() {
     graphs_.clear();
+    SettleBuffers(/*commit=*/false);
     if (optimizer_ == nullptr) {
       c10::NoGradGuard no_grad;
       std::vector<at::Tensor> gradients;
       for (const at::Tensor& weight : weights_) gradients.push_back(at::zeros_like(weight));
-      std::vector<bool> muon_takes;
-      for (const Parameter& parameter : list_.all()) muon_takes.push_back(MuonTakes(spec_, parameter));
-      std::unique_ptr<Optimizer> optimizer = MakeOptimizer(spec_.optimizer, weights_, muon_takes);
+      std::vector<OptimizedParameter> optimized;
+      for (const Parameter& parameter : trained_) optimized.push_back(InGroup(spec_, parameter));
+      std::unique_ptr<Optimizer> optimizer = MakeOptimizer(spec_.optimizer, optimized);
       // Autograd adds to a gradient that is there in place.
       for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i].mutable_grad() = gradients[i];
       gradients_ = std::move(gradients);
@@ -242,132 +244,150 @@ class TorchStageModel : public StageModel {
     return absl::OkStatus();
   }
 
+  // Keeps what the step has made of buffers, or forgets it.
+  void SettleBuffers(bool commit) {
+    c10::NoGradGuard no_grad;
+    for (const Parameter& parameter : list_.all()) {
+      at::Tensor committed = parameter.tensor;
+      at::Tensor staged = parameter.staged;
+      if (!staged.defined()) continue;
+      commit ? committed.copy_(staged) : staged.copy_(committed);
+    }
+  }
+
   void ZeroGradients() {
+    forward_signalled_ = backward_signalled_ = false;
     if (!dirty_ || gradients_.empty()) return;
     c10::NoGradGuard no_grad;
     at::_foreach_zero_(gradients_);
     dirty_ = false;
   }
 
-  // Canonical NCHW as decoded, or with channels innermost: the same whether it crossed a cut or not.
-  at::Tensor Laid(const at::Tensor& decoded) const {
-    if (!options_.channels_last || decoded.dim() != 4) return decoded;
-    return decoded.contiguous(at::MemoryFormat::ChannelsLast);
-  }
-
-  absl::StatusOr<at::Tensor> DecodeHere(const EncodedTensor& encoded) const {
-    RESBM_ASSIGN_OR_RETURN(const at::Tensor decoded, Decode(encoded, device_));
-    return Laid(decoded);
-  }
-
-  // Images become (x / 255 - mean) / std; what crossed is decoded.
-  absl::StatusOr<at::Tensor> InputOf(const EncodedTensor& input) const {
-    if (const auto& before = segments_.front().before; before.has_value()) {
-      RESBM_RETURN_IF_ERROR(CheckExpected(input, absl::StrCat(where_, ": activation of \"", before->cut_point, "\""),
-                                          before->activation_codec, DtypeOf(before->activation_codec),
-                                          before->wire_shape, 0));
-      return DecodeHere(input);
-    }
-    RESBM_RETURN_IF_ERROR(CheckExpected(input, absl::StrCat(where_, ": images"), WireCodec::kRaw, WireDtype::kUint8,
-                                        spec_.input_shape, 0));
-    RESBM_ASSIGN_OR_RETURN(const at::Tensor images, Decode(input, device_));
-    return Laid(images.to(at::kFloat).div_(255).sub_(mean_).div_(std_));
-  }
-
-  absl::StatusOr<at::Tensor> TargetOf(const EncodedTensor* target, std::int64_t samples) const {
-    if (target == nullptr) return absl::InvalidArgumentError(absl::StrCat(where_, ": the last stage needs labels"));
-    RESBM_RETURN_IF_ERROR(
-        CheckExpected(*target, absl::StrCat(where_, ": labels"), WireCodec::kRaw, WireDtype::kInt64, {}, samples));
-    RESBM_ASSIGN_OR_RETURN(const at::Tensor labels, Decode(*target, c10::Device(c10::DeviceType::CPU)));
-    // On a GPU a label out of range would end the process.
-    const std::int64_t classes = spec_.layers.back().output_shape.front();
-    const auto* values = labels.const_data_ptr<std::int64_t>();
-    for (std::int64_t i = 0; i < samples; ++i) {
-      if (values[i] < 0 || values[i] >= classes) {
-        return absl::InvalidArgumentError(absl::StrCat(where_, ": label ", values[i], " of sample ", i,
-                                                       " is not one of ", classes, " classes; check the data"));
-      }
-    }
-    return labels.to(device_);
-  }
-
   // Segment by segment, what passes between two of them by way of the codec. Keeps the graph if there is one.
-  absl::StatusOr<ForwardResult> Run(const EncodedTensor& input, const EncodedTensor* target, MicroBatch* graph) const {
+  absl::StatusOr<ForwardResult> Run(const EncodedTensors& input, const EncodedTensor* target, MicroBatch* graph) const {
     RESBM_RETURN_IF_ERROR(CheckReady());
     if (!spec_.is_last() && target != nullptr) {
       return absl::InvalidArgumentError(absl::StrCat(where_, ": only the last stage takes labels"));
     }
-    RESBM_ASSIGN_OR_RETURN(at::Tensor x, InputOf(input));
-    const std::int64_t samples = x.size(0);
+    Tensors x;
+    if (const auto& before = segments_.front().before; before.has_value()) {
+      RESBM_ASSIGN_OR_RETURN(x, io_.DecodeActivations(*before, input, 0));
+    } else {
+      RESBM_ASSIGN_OR_RETURN(at::Tensor images, io_.ModelInput(input));
+      x.push_back(std::move(images));
+    }
+    const std::int64_t samples = x[0].size(0);
+    if (graph != nullptr) {
+      graph->samples = samples;
+      RESBM_RETURN_IF_ERROR(CheckIds(graph->ids, samples));
+    }
     at::Tensor labels;
     if (spec_.is_last()) {
-      RESBM_ASSIGN_OR_RETURN(labels, TargetOf(target, samples));
+      RESBM_ASSIGN_OR_RETURN(labels, io_.Labels(target, samples));
     }
     ForwardResult result;
+    const bool signals = spec_.signals && graph != nullptr && !std::exchange(forward_signalled_, true);
     for (const Segment& segment : segments_) {
-      if (graph != nullptr && segment.before.has_value()) x.requires_grad_(true);
-      at::Tensor output = segment.Forward(x);
-      if (!segment.after.has_value()) output = LossOf(output, labels, result);
-      if (graph != nullptr) graph->segments.push_back({x, output});
-      if (!segment.after.has_value()) break;
-      EncodedTensor encoded = Encode(output, segment.after->activation_codec);
-      Count(encoded.non_finite, absl::StrCat(segment.after->cut_point, " activation"), result.non_finite);
+      SegmentGraph* part = nullptr;
+      if (graph != nullptr) {
+        part = &graph->segments.emplace_back();
+        if (segment.before.has_value()) RequireGradients(x);
+      }
+      const Tensors output = segment.Forward(x, PassOf(graph), part);
+      if (!segment.after.has_value()) {
+        TakeLoss(output[0], labels, graph, result);
+        break;
+      }
+      if (signals) AddSignals(*segment.after, output[0], result);
+      EncodedTensors encoded = io_.EncodeActivations(*segment.after, output, result.non_finite);
       if (&segment == &segments_.back()) {
-        result.activation = std::move(encoded);
+        result.activations = std::move(encoded);
       } else {
-        RESBM_ASSIGN_OR_RETURN(x, DecodeHere(encoded));
+        RESBM_ASSIGN_OR_RETURN(x, io_.DecodeActivations(*segment.after, encoded, samples));
       }
     }
-    if (graph != nullptr) graph->samples = samples;
     return result;
   }
 
-  at::Tensor LossOf(const at::Tensor& logits, const at::Tensor& labels, ForwardResult& result) const {
-    at::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
-    result.loss_sum = loss.item<double>();
-    result.weight = static_cast<double>(labels.size(0));
-    result.metric_sums = {logits.detach().argmax(1).eq(labels).sum().item<double>()};
-    Count(std::isfinite(result.loss_sum) ? 0 : 1, "loss", result.non_finite);
-    return loss;
+  Pass PassOf(const MicroBatch* graph) const {
+    return {.training = graph != nullptr, .seed = spec_.seed, .samples = graph == nullptr ? nullptr : &graph->ids};
   }
 
-  absl::Status CheckGradient(const EncodedTensor* gradient, std::int64_t samples) const {
+  absl::Status CheckIds(const SampleIds& ids, std::int64_t samples) const {
+    if (ids.indices.empty() || static_cast<std::int64_t>(ids.indices.size()) == samples) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(where_, ": ", ids.indices.size(), " sample indices for ", samples, " samples"));
+  }
+
+  static void RequireGradients(Tensors& tensors) {
+    for (at::Tensor& tensor : tensors) {
+      if (tensor.is_floating_point()) tensor.requires_grad_(true);
+    }
+  }
+
+  static void AddSignals(const BoundarySpec& boundary, const at::Tensor& z, ForwardResult& result) {
+    result.signals.push_back({boundary.cut_point, "z_rms", RootMeanSquare(z)});
+    // Values without channels (of top-k) have no directions.
+    if (z.dim() < 3) return;
+    result.signals.push_back({boundary.cut_point, "z_effective_rank", EffectiveRank(z, z.dim() == 3 ? 2 : 1)});
+  }
+
+  void TakeLoss(const at::Tensor& output, const at::Tensor& labels, MicroBatch* graph, ForwardResult& result) const {
+    // A leaf, so that what comes before may be computed again.
+    at::Tensor logits = output.detach();
+    if (graph != nullptr) logits.requires_grad_(true);
+    const LossOfMicroBatch loss = CrossEntropy(logits, labels);
+    result.loss_sum = loss.sum.item<double>();
+    result.weight = loss.weight;
+    result.metric_sums = {loss.correct};
+    if (!std::isfinite(result.loss_sum)) result.non_finite.push_back({"loss", 1});
+    if (graph == nullptr) return;
+    graph->logits = std::move(logits);
+    graph->loss = loss.sum;
+  }
+
+  absl::StatusOr<Tensors> IncomingGradients(const EncodedTensors& gradients, std::int64_t samples) const {
     const auto& after = segments_.back().after;
-    if (!after.has_value()) {
-      if (gradient == nullptr) return absl::OkStatus();
-      return absl::InvalidArgumentError(absl::StrCat(where_, ": the last stage takes no gradient"));
-    }
-    if (gradient == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(where_, ": needs the gradient of \"", after->cut_point, "\""));
-    }
-    return CheckExpected(*gradient, absl::StrCat(where_, ": gradient of \"", after->cut_point, "\""),
-                         after->gradient_codec, DtypeOf(after->gradient_codec), after->wire_shape, samples);
+    if (after.has_value()) return io_.DecodeGradients(*after, gradients, samples);
+    if (gradients.empty()) return Tensors();
+    return absl::InvalidArgumentError(absl::StrCat(where_, ": the last stage takes no gradient"));
   }
 
-  absl::StatusOr<BackwardResult> RunBackward(MicroBatch& graph, const EncodedTensor* gradient) const {
+  absl::StatusOr<BackwardResult> RunBackward(MicroBatch& graph, Tensors incoming, double loss_scale) const {
     BackwardResult result;
-    at::Tensor incoming;  // undefined: of a loss
-    if (gradient != nullptr) {
-      RESBM_ASSIGN_OR_RETURN(incoming, DecodeHere(*gradient));
+    const bool signals = spec_.signals && !std::exchange(backward_signalled_, true);
+    if (graph.loss.defined()) {
+      graph.loss.backward(loss_scale == 1 ? at::Tensor() : at::full_like(graph.loss, loss_scale));
+      graph.loss.reset();
+      incoming = {std::exchange(graph.logits, at::Tensor()).grad()};
     }
     for (std::size_t i = segments_.size(); i-- > 0;) {
-      // Taken out of the graph, so that each segment's memory is free before the next needs more.
+      const Segment& segment = segments_[i];
       SegmentGraph part = std::move(graph.segments[i]);
       graph.segments.pop_back();
-      if (part.output.requires_grad()) part.output.backward(incoming);
-      part.output.reset();
-      const auto& before = segments_[i].before;
-      if (!before.has_value()) break;
-      EncodedTensor encoded = Encode(part.input.grad(), before->gradient_codec);
-      Count(encoded.non_finite, absl::StrCat(before->cut_point, " gradient"), result.non_finite);
-      part = SegmentGraph();
+      SegmentSignals seen;
+      Tensors outgoing =
+          segment.Backward(std::move(part), std::move(incoming), PassOf(&graph), signals ? &seen : nullptr);
+      if (signals) AddSignals(segment, seen, result);
+      if (!segment.before.has_value()) break;
+      EncodedTensors encoded = io_.EncodeGradients(*segment.before, outgoing, result.non_finite);
+      outgoing.clear();
       if (i == 0) {
-        result.gradient = std::move(encoded);
+        result.gradients = std::move(encoded);
       } else {
-        RESBM_ASSIGN_OR_RETURN(incoming, DecodeHere(encoded));
+        RESBM_ASSIGN_OR_RETURN(incoming, io_.DecodeGradients(*segment.before, encoded, graph.samples));
       }
     }
     return result;
+  }
+
+  static void AddSignals(const Segment& segment, const SegmentSignals& seen, BackwardResult& result) {
+    if (segment.after.has_value()) {
+      result.signals.push_back({segment.after->cut_point, "gradient_rms_before", seen.before_encoder});
+    }
+    if (segment.before.has_value()) {
+      result.signals.push_back({segment.before->cut_point, "gradient_rms_after", seen.after_decoder});
+    }
   }
 
   // Constant after construction.
@@ -378,14 +398,19 @@ class TorchStageModel : public StageModel {
   mutable std::thread::id thread_;
   ParameterList list_;
   std::vector<Segment> segments_;
+  StageIo io_;
   std::vector<ParameterInfo> infos_;
-  std::vector<at::Tensor> weights_;  // those of list_
-  at::Tensor mean_, std_;            // [channels, 1, 1]
+  std::vector<at::Tensor> all_;      // those of list_
+  std::vector<at::Tensor> weights_;  // of them, those that are trained
+  std::vector<Parameter> trained_;
 
   // Since the first weights.
   std::vector<at::Tensor> gradients_;  // the weights' grad()
   std::unique_ptr<Optimizer> optimizer_;
   bool dirty_ = false;  // a gradient may be other than zero
+  // Whether this step's signals were taken.
+  mutable bool forward_signalled_ = false;
+  mutable bool backward_signalled_ = false;
   std::map<int, MicroBatch> graphs_;
 };
 

@@ -35,26 +35,46 @@ struct RestoreReport {
   std::vector<std::string> seeded_parameters;  // not in the file
 };
 
+// Which samples a micro-batch has: what dropout derives from.
+struct SampleIds {
+  std::uint64_t epoch = 0;
+  // One for each sample; may be empty for a model without dropout.
+  std::vector<std::uint64_t> indices;
+};
+
+// Of a cut point, of one micro-batch.
+struct Signal {
+  std::string cut_point;
+  // "z_rms", "z_effective_rank" of the first tensor that crosses; "gradient_rms_before" of the gradient that enters
+  // what comes before the encoder, "gradient_rms_after" of the one that leaves what comes after the decoder.
+  std::string name;
+  double value = 0;
+};
+
 struct NonFiniteCount {
   std::string where;  // "group0.1 activation", "group0.1 gradient", "loss"
   std::uint64_t count = 0;
 };
 
 struct ForwardResult {
-  // What crosses the boundary after this stage; absent on the last stage.
-  std::optional<EncodedTensor> activation;
-  // Last stage only: cross-entropy summed over the micro-batch, its samples, [correct].
+  // What crosses the boundary after this stage; empty on the last stage.
+  EncodedTensors activations;
+  // Last stage only: cross-entropy summed over the micro-batch; its samples, or its tokens that are not masked;
+  // [correct].
   double loss_sum = 0;
   double weight = 0;
   std::vector<double> metric_sums;
   // Of this call: every codec applied in it, and the loss. Only counts above 0.
   std::vector<NonFiniteCount> non_finite;
+  // Of the step's first micro-batch, if the spec wants them.
+  std::vector<Signal> signals;
 };
 
 struct BackwardResult {
-  // What crosses the boundary before this stage; absent on the first stage.
-  std::optional<EncodedTensor> gradient;
+  // What crosses the boundary before this stage, of each tensor of floating point; empty on the first stage.
+  EncodedTensors gradients;
   std::vector<NonFiniteCount> non_finite;
+  std::vector<Signal> signals;
 };
 
 struct MemoryUse {
@@ -94,20 +114,32 @@ class StageModel {
   }
   // Own parameters and buffers, global order, fp32.
   virtual absl::StatusOr<std::string> SaveWeights() const = 0;
-  // Global order: by layer, a boundary after the layer before it; within a module as PyTorch registers them.
+  // Those that are trained. Global order: by layer, a boundary after the layer before it; within a module as PyTorch
+  // registers them.
   virtual const std::vector<ParameterInfo>& parameters() const = 0;
 
-  // Training. Forward keeps the graph of micro_batch until its Backward. `input`: uint8 images on the first
-  // stage (kRaw), what crossed elsewhere; `target`: int64 labels, last stage only, else null.
-  // INVALID_ARGUMENT: dims, dtype or codec other than the spec's; a micro-batch twice.
+  // Training. Forward keeps the graph of micro_batch until its Backward. `input`: uint8 images or tokens on the
+  // first stage (kRaw), what crossed elsewhere; `target`: labels, last stage only, else null. `samples` is for
+  // dropout.
+  // INVALID_ARGUMENT: another number of tensors, dims, dtype or codec than the spec's; a micro-batch twice; a label
+  // or index out of range.
   // FAILED_PRECONDITION: no weights yet. RESOURCE_EXHAUSTED: out of memory (the message says what to change).
   // INTERNAL: LibTorch threw. After an error the micro-batch is as if it had never been given.
-  virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensor& input,
-                                                const EncodedTensor* target) = 0;
-  // Gradient of the loss *sum*. `gradient` is null on the last stage. Adds to the step's gradients.
+  absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensors& input, const EncodedTensor* target) {
+    return Forward(micro_batch, input, target, SampleIds());
+  }
+  virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensors& input,
+                                                const EncodedTensor* target, const SampleIds& samples) = 0;
+  // Gradient of the loss *sum*. `gradients`: of each tensor of floating point that crossed; empty on the last stage.
+  // Adds to the step's gradients. `loss_scale`, on the last stage: the loss is multiplied by it first, a power of two
+  // and the same in all of a step; gradients then carry it.
   // The same errors; INVALID_ARGUMENT also: this micro-batch was not forwarded. After any other error the
   // gradients are half added: DropStep.
-  virtual absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensor* gradient) = 0;
+  absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensors& gradients) {
+    return Backward(micro_batch, gradients, 1);
+  }
+  virtual absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensors& gradients,
+                                                  double loss_scale) = 0;
   // Of the step's gradient sums, undivided, parameters() order, in double.
   virtual absl::StatusOr<std::vector<double>> SquaredNorms() = 0;
   // Multiplies the gradient sums by gradient_scale once and takes the optimizer's step; then the gradients
@@ -124,7 +156,7 @@ class StageModel {
 
   // Without graph; same codecs; may come between the Forwards and Backwards of a step. Leaves parameters,
   // gradients and random state alone. Errors as Forward.
-  virtual absl::StatusOr<ForwardResult> Evaluate(const EncodedTensor& input, const EncodedTensor* target) = 0;
+  virtual absl::StatusOr<ForwardResult> Evaluate(const EncodedTensors& input, const EncodedTensor* target) = 0;
 
   virtual MemoryUse Memory() const = 0;
   virtual void ResetPeakMemory() = 0;

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "model/decoder_block_check.h"
 #include "model/shape_checks.h"
 #include "model/validate_boundary.h"
 #include "proto/base/status.h"
@@ -27,7 +28,7 @@ struct OutputShape {
     if (stem.kernel < 1 || stem.kernel % 2 == 0 || stem.kernel > 1023) {
       return Invalid("kernel ", stem.kernel, " must be odd and from 1 to 1023");
     }
-    RESBM_RETURN_IF_ERROR(CheckGroups(stem.norm_groups, stem.out_channels, "norm_groups"));
+    if (!stem.batch_norm) RESBM_RETURN_IF_ERROR(CheckGroups(stem.norm_groups, stem.out_channels, "norm_groups"));
     RESBM_RETURN_IF_ERROR(CheckImage(input, stem.in_channels));
     return Convolved(input, stem.out_channels, stem.kernel, stem.stride);
   }
@@ -35,11 +36,13 @@ struct OutputShape {
     RESBM_RETURN_IF_ERROR(CheckCount(block.in_channels, "in_channels"));
     RESBM_RETURN_IF_ERROR(CheckCount(block.out_channels, "out_channels"));
     RESBM_RETURN_IF_ERROR(CheckCount(block.stride, "stride"));
-    RESBM_RETURN_IF_ERROR(CheckGroups(block.norm_groups, block.out_channels, "norm_groups"));
+    if (!block.batch_norm) RESBM_RETURN_IF_ERROR(CheckGroups(block.norm_groups, block.out_channels, "norm_groups"));
     if (block.bottleneck) {
       if (block.out_channels % 4 != 0)
         return Invalid("a bottleneck needs a multiple of 4 channels, not ", block.out_channels);
-      RESBM_RETURN_IF_ERROR(CheckGroups(block.inner_norm_groups, block.out_channels / 4, "inner_norm_groups"));
+      if (!block.batch_norm) {
+        RESBM_RETURN_IF_ERROR(CheckGroups(block.inner_norm_groups, block.out_channels / 4, "inner_norm_groups"));
+      }
     }
     RESBM_RETURN_IF_ERROR(CheckImage(input, block.in_channels));
     return Convolved(input, block.out_channels, 3, block.stride);
@@ -61,6 +64,26 @@ struct OutputShape {
     }
     return Shape{linear.out_features};
   }
+  absl::StatusOr<Shape> operator()(const TokenEmbedding& embedding) const {
+    RESBM_RETURN_IF_ERROR(CheckCount(embedding.vocabulary, "vocabulary"));
+    RESBM_RETURN_IF_ERROR(CheckCount(embedding.width, "width"));
+    RESBM_RETURN_IF_ERROR(CheckDropout(embedding.dropout));
+    if (input.size() != 1) return Invalid("takes [positions], its input shape is ", Text(input));
+    return Shape{input[0], embedding.width};
+  }
+  absl::StatusOr<Shape> operator()(const DecoderBlock& block) const {
+    RESBM_RETURN_IF_ERROR(CheckDecoderBlock(block));
+    RESBM_RETURN_IF_ERROR(CheckSequence(input, block.width));
+    return input;
+  }
+  absl::StatusOr<Shape> operator()(const LanguageHead& head) const {
+    RESBM_RETURN_IF_ERROR(CheckCount(head.width, "width"));
+    RESBM_RETURN_IF_ERROR(CheckCount(head.vocabulary, "vocabulary"));
+    RESBM_RETURN_IF_ERROR(CheckNormEpsilon(head.norm_epsilon));
+    RESBM_RETURN_IF_ERROR(CheckSequence(input, head.width));
+    return Shape{input[0], head.vocabulary};
+  }
+  absl::StatusOr<Shape> operator()(const ResbmLayer& layer) const { return OutputOfResbm(layer.block, input); }
 };
 
 absl::Status CheckLayer(const LayerSpec& layer) {
@@ -87,10 +110,11 @@ absl::Status CheckChain(const StageSpec& spec) {
                                                                                        : nullptr;
   };
   Shape shape = spec.input_shape;
+  const BoundarySpec* before = nullptr;
   if (!spec.is_first()) {
-    const BoundarySpec* boundary = boundary_after(spec.layers.front().index - 1);
-    if (boundary == nullptr) return Invalid("no boundary before its first layer \"", spec.layers.front().name, "\"");
-    shape = boundary->output_shape;
+    before = boundary_after(spec.layers.front().index - 1);
+    if (before == nullptr) return Invalid("no boundary before its first layer \"", spec.layers.front().name, "\"");
+    shape = before->output_shape;
     ++next;
   }
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
@@ -100,9 +124,18 @@ absl::Status CheckChain(const StageSpec& spec) {
                      " is due");
     }
     RESBM_RETURN_IF_ERROR(CheckSame(absl::StrCat("layer \"", layer.name, "\""), shape, layer.input_shape));
+    const bool takes_tokens = std::holds_alternative<TokenEmbedding>(layer.kind);
+    const bool gets_tokens = spec.is_first() && i == 0 && spec.input == InputKind::kTokens;
+    if (takes_tokens != gets_tokens) {
+      return Invalid("layer \"", layer.name, "\" ", takes_tokens ? "takes tokens, but is not given any"
+                                                                 : "is given tokens, but is no embedding");
+    }
     shape = layer.output_shape;
     const bool last = i + 1 == spec.layers.size();
     const BoundarySpec* boundary = boundary_after(layer.index);
+    RESBM_RETURN_IF_ERROR(CheckAttentionPlace(before, layer));
+    RESBM_RETURN_IF_ERROR(CheckMlpPlace(layer, boundary));
+    before = boundary;
     if (boundary == nullptr) {
       if (last && !spec.is_last()) return Invalid("no boundary after its last layer \"", layer.name, "\"");
       continue;
@@ -118,12 +151,22 @@ absl::Status CheckChain(const StageSpec& spec) {
     return Invalid("boundary \"", spec.boundaries[next].cut_point, "\" after layer ", spec.boundaries[next].after_layer,
                    " does not belong to this stage, or stands out of order");
   }
-  if (spec.is_last() && shape.size() != 1) return Invalid("the last layer must give [classes], it gives ", Text(shape));
+  if (!spec.is_last()) return absl::OkStatus();
+  const bool of_tokens = spec.loss == Loss::kTokenCrossEntropy;
+  if (shape.size() != (of_tokens ? 2 : 1)) {
+    return Invalid("the last layer must give ", of_tokens ? "[positions, vocabulary]" : "[classes]", ", it gives ",
+                   Text(shape));
+  }
   return absl::OkStatus();
 }
 
 absl::Status CheckInput(const StageSpec& spec) {
   RESBM_RETURN_IF_ERROR(CheckShape(spec.input_shape, "input shape"));
+  if (spec.input == InputKind::kTokens) {
+    if (spec.input_shape.size() == 1 && spec.input_mean.empty() && spec.input_std.empty()) return absl::OkStatus();
+    return Invalid("tokens come as [positions], without means and standard deviations; the spec says ",
+                   Text(spec.input_shape), " with ", spec.input_mean.size(), " and ", spec.input_std.size());
+  }
   const auto channels = static_cast<std::size_t>(spec.input_shape[0]);
   if (spec.input_shape.size() != 3 || spec.input_mean.size() != channels || spec.input_std.size() != channels) {
     return Invalid("input ", Text(spec.input_shape), " has ", spec.input_mean.size(), " means and ",
@@ -147,6 +190,15 @@ absl::Status CheckAdamW(const AdamWOptions& adamw, const char* what) {
   }
   return Invalid(what, ": beta1 ", adamw.beta1, ", beta2 ", adamw.beta2, ", epsilon ", adamw.epsilon,
                  ", weight_decay ", adamw.weight_decay);
+}
+
+absl::Status CheckParameterGroups(const std::vector<ParameterGroup>& groups) {
+  for (const ParameterGroup& group : groups) {
+    if (!group.pattern.empty() && AtLeast0(group.rate_ratio) && AtLeast0(group.weight_decay.value_or(0))) continue;
+    return Invalid("parameter group \"", group.pattern, "\": rate_ratio ", group.rate_ratio, ", weight_decay ",
+                   group.weight_decay.value_or(0));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckOptimizer(const OptimizerOptions& optimizer) {
@@ -181,6 +233,7 @@ absl::Status CheckAll(const StageSpec& spec) {
   }
   if (spec.is_first()) RESBM_RETURN_IF_ERROR(CheckInput(spec));
   RESBM_RETURN_IF_ERROR(CheckChain(spec));
+  RESBM_RETURN_IF_ERROR(CheckParameterGroups(spec.parameter_groups));
   return CheckOptimizer(spec.optimizer);
 }
 

@@ -41,7 +41,15 @@ class SharedBytes {
 };
 
 // Numbers equal those of resbm.v1.WireDtype and resbm.v1.Codec (a test compares them).
-enum class WireDtype : std::uint8_t { kFloat32 = 1, kBfloat16 = 2, kFloat16 = 3, kUint8 = 4, kInt64 = 5 };
+enum class WireDtype : std::uint8_t {
+  kFloat32 = 1,
+  kBfloat16 = 2,
+  kFloat16 = 3,
+  kUint8 = 4,
+  kInt64 = 5,
+  kInt32 = 6,
+  kInt16 = 7
+};
 // kInt8, kInt4: blockwise, with dtype kUint8 (bytes); model/block_codec.h says how the bytes lie.
 enum class WireCodec : std::uint8_t { kFp32 = 1, kBf16 = 2, kFp16 = 3, kRaw = 4, kInt8 = 5, kInt4 = 6 };
 
@@ -60,6 +68,8 @@ constexpr std::size_t SizeOf(WireDtype dtype) {
     case WireDtype::kFloat16: return 2;
     case WireDtype::kUint8: return 1;
     case WireDtype::kInt64: return 8;
+    case WireDtype::kInt32: return 4;
+    case WireDtype::kInt16: return 2;
   }
   return 0;
 }
@@ -88,6 +98,9 @@ struct EncodedTensor {
   std::uint64_t non_finite = 0;
   SharedBytes payload;
 };
+
+// Those that cross a boundary together.
+using EncodedTensors = std::vector<EncodedTensor>;
 
 }  // namespace resbm
 

@@ -1,5 +1,8 @@
 #include "stage_server/compute/boundary_from_proto.h"
 
+#include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +36,26 @@ absl::StatusOr<WireCodec> FloatCodec(const char* field, v1::Codec codec) {
   }
 }
 
+absl::StatusOr<model::WireTensor> TensorOf(const v1::WireTensor& spec) {
+  model::WireTensor tensor;
+  tensor.name = spec.name();
+  tensor.shape = Shape(spec.shape());
+  if (spec.activation_codec() != v1::CODEC_RAW) {
+    RESBM_ASSIGN_OR_RETURN(tensor.activation_codec, FloatCodec("activation_codec", spec.activation_codec()));
+    RESBM_ASSIGN_OR_RETURN(tensor.gradient_codec, FloatCodec("gradient_codec", spec.gradient_codec()));
+    return tensor;
+  }
+  tensor.activation_codec = tensor.gradient_codec = WireCodec::kRaw;
+  switch (spec.dtype()) {
+    case v1::UINT8: tensor.dtype = WireDtype::kUint8; break;
+    case v1::INT16: tensor.dtype = WireDtype::kInt16; break;
+    case v1::INT32: tensor.dtype = WireDtype::kInt32; break;
+    case v1::INT64: tensor.dtype = WireDtype::kInt64; break;
+    default: return Unknown("dtype", spec.dtype());
+  }
+  return tensor;
+}
+
 absl::StatusOr<model::BoundaryKind> KindOf(BoundarySpec::Kind kind) {
   switch (kind) {
     case BoundarySpec::RESBM: return model::BoundaryKind::kResbm;
@@ -40,6 +63,9 @@ absl::StatusOr<model::BoundaryKind> KindOf(BoundarySpec::Kind kind) {
     case BoundarySpec::LINEAR: return model::BoundaryKind::kLinear;
     case BoundarySpec::BOTTLENECK: return model::BoundaryKind::kBottleneck;
     case BoundarySpec::IDENTITY_BLOCK: return model::BoundaryKind::kIdentityBlock;
+    case BoundarySpec::TOPK: return model::BoundaryKind::kTopK;
+    case BoundarySpec::IN_BRANCH: return model::BoundaryKind::kInBranch;
+    case BoundarySpec::ADAPTER: return model::BoundaryKind::kAdapter;
     default: return absl::InvalidArgumentError("its kind is not known here; is the coordinator of a newer release?");
   }
 }
@@ -49,7 +75,18 @@ absl::StatusOr<model::Shortcut> ShortcutOf(BoundarySpec::Shortcut shortcut) {
     case BoundarySpec::RECONSTRUCT: return model::Shortcut::kReconstruct;
     case BoundarySpec::TRANSMIT: return model::Shortcut::kTransmit;
     case BoundarySpec::SHORTCUT_NONE: return model::Shortcut::kNone;
+    case BoundarySpec::DIRECT: return model::Shortcut::kDirect;
+    case BoundarySpec::PROJECTED: return model::Shortcut::kProjected;
     default: return Unknown("shortcut", shortcut);
+  }
+}
+
+absl::StatusOr<model::Projection> ProjectionOf(BoundarySpec::Projection projection) {
+  switch (projection) {
+    case BoundarySpec::TRUNCATE: return model::Projection::kTruncate;
+    case BoundarySpec::ORTHOGONAL: return model::Projection::kOrthogonal;
+    case BoundarySpec::LEARNED: return model::Projection::kLearned;
+    default: return Unknown("projection", projection);
   }
 }
 
@@ -82,6 +119,19 @@ absl::StatusOr<model::BoundaryInit> InitOf(BoundarySpec::Init::Kind kind) {
 
 }  // namespace
 
+model::DecoderBlock DecoderBlockFromProto(const v1::DecoderBlock& spec, Ints& ints) {
+  model::DecoderBlock block;
+  block.width = ints("width", spec.width());
+  block.heads = ints("heads", spec.heads());
+  block.hidden = ints("hidden", spec.hidden());
+  block.dropout = spec.dropout();
+  block.rotary_base = spec.rotary_base();
+  block.norm_epsilon = spec.norm_epsilon();
+  block.attention_in_boundary = spec.attention_in_boundary();
+  block.mlp_in_boundary = spec.mlp_in_boundary();
+  return block;
+}
+
 absl::StatusOr<model::BoundarySpec> BoundaryFromProto(const BoundarySpec& spec) {
   model::BoundarySpec boundary;
   Ints ints;
@@ -96,6 +146,10 @@ absl::StatusOr<model::BoundarySpec> BoundaryFromProto(const BoundarySpec& spec) 
   boundary.output_norm_groups = ints("output_norm_groups", spec.output_norm_groups());
   if (spec.stride() > 0) boundary.stride = ints("stride", spec.stride());
   RESBM_ASSIGN_OR_RETURN(boundary.shortcut, ShortcutOf(spec.shortcut()));
+  if (boundary.kind == model::BoundaryKind::kInBranch || boundary.kind == model::BoundaryKind::kAdapter) {
+    RESBM_ASSIGN_OR_RETURN(boundary.projection, ProjectionOf(spec.projection()));
+  }
+  boundary.decoder_block = DecoderBlockFromProto(spec.decoder_block(), ints);
   if (spec.has_low_dim()) {
     RESBM_ASSIGN_OR_RETURN(boundary.low_dim, LowDimOf(spec.low_dim(), ints));
   }
@@ -104,10 +158,17 @@ absl::StatusOr<model::BoundarySpec> BoundaryFromProto(const BoundarySpec& spec) 
     boundary.init_gain = spec.init().gain();
   }
   RESBM_RETURN_IF_ERROR(ints.status());
-  RESBM_ASSIGN_OR_RETURN(boundary.activation_codec, FloatCodec("activation_codec", spec.activation_codec()));
-  RESBM_ASSIGN_OR_RETURN(boundary.gradient_codec, FloatCodec("gradient_codec", spec.gradient_codec()));
+  for (const v1::WireTensor& tensor : spec.wire()) {
+    absl::StatusOr<model::WireTensor> converted = TensorOf(tensor);
+    if (!converted.ok()) return Annotate(converted.status(), absl::StrCat("wire \"", tensor.name(), "\""));
+    boundary.wire.push_back(*std::move(converted));
+  }
+  if (spec.kept() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    return absl::InvalidArgumentError(absl::StrCat("kept is ", spec.kept()));
+  }
+  boundary.kept = static_cast<std::int64_t>(spec.kept());
+  boundary.recompute = spec.recompute();
   boundary.input_shape = Shape(spec.input_shape());
-  boundary.wire_shape = Shape(spec.wire_shape());
   boundary.output_shape = Shape(spec.output_shape());
   return boundary;
 }

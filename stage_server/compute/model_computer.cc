@@ -19,12 +19,22 @@ void AddNonFinite(const std::vector<model::NonFiniteCount>& counts, WorkResult* 
   for (const model::NonFiniteCount& count : counts) result->non_finite.push_back({count.where, count.count});
 }
 
+void AddSignals(const std::vector<model::Signal>& signals, WorkResult* result) {
+  for (const model::Signal& signal : signals) {
+    v1::Signal& added = result->signals.emplace_back();
+    added.set_cut_point(signal.cut_point);
+    added.set_name(signal.name);
+    added.set_value(signal.value);
+  }
+}
+
 void TakeForward(model::ForwardResult forward, WorkResult* result) {
-  result->output = std::move(forward.activation);
+  result->outputs = std::move(forward.activations);
   result->loss_sum = forward.loss_sum;
   result->weight = forward.weight;
   result->metric_sums = std::move(forward.metric_sums);
   AddNonFinite(forward.non_finite, result);
+  AddSignals(forward.signals, result);
 }
 
 }  // namespace
@@ -90,17 +100,18 @@ absl::Status ModelComputer::Do(const Load& load, WorkResult* result) {
 absl::Status ModelComputer::Do(const Forward& forward, WorkResult* result) {
   RESBM_ASSIGN_OR_RETURN(model::ForwardResult done,
                          model_->Forward(static_cast<int>(forward.micro_batch), forward.input,
-                                         forward.target.has_value() ? &*forward.target : nullptr));
+                                         forward.target.has_value() ? &*forward.target : nullptr,
+                                         model::SampleIds{forward.epoch, forward.sample_indices}));
   TakeForward(std::move(done), result);
   return absl::OkStatus();
 }
 
 absl::Status ModelComputer::Do(const Backward& backward, WorkResult* result) {
   RESBM_ASSIGN_OR_RETURN(model::BackwardResult done,
-                         model_->Backward(static_cast<int>(backward.micro_batch),
-                                          backward.gradient.has_value() ? &*backward.gradient : nullptr));
-  result->output = std::move(done.gradient);
+                         model_->Backward(static_cast<int>(backward.micro_batch), backward.gradients, backward.loss_scale));
+  result->outputs = std::move(done.gradients);
   AddNonFinite(done.non_finite, result);
+  AddSignals(done.signals, result);
   return absl::OkStatus();
 }
 

@@ -21,12 +21,13 @@ absl::StatusOr<model::LayerSpec> Layer(const v1::LayerSpec& spec) {
   layer.name = spec.name();
   layer.input_shape = Shape(spec.input_shape());
   layer.output_shape = Shape(spec.output_shape());
+  layer.recompute = spec.recompute();
   switch (spec.kind_case()) {
     case v1::LayerSpec::kStem: {
       const v1::ConvStem& s = spec.stem();
       layer.kind = model::ConvStem{ints("in_channels", s.in_channels()), ints("out_channels", s.out_channels()),
                                    ints("kernel", s.kernel()), ints("stride", s.stride()),
-                                   ints("norm_groups", s.norm_groups())};
+                                   ints("norm_groups", s.norm_groups()), s.batch_norm()};
       break;
     }
     case v1::LayerSpec::kResidualBlock: {
@@ -36,7 +37,8 @@ absl::StatusOr<model::LayerSpec> Layer(const v1::LayerSpec& spec) {
                                         ints("out_channels", b.out_channels()),
                                         ints("stride", b.stride()),
                                         ints("norm_groups", b.norm_groups()),
-                                        ints("inner_norm_groups", b.inner_norm_groups())};
+                                        ints("inner_norm_groups", b.inner_norm_groups()),
+                                        b.batch_norm()};
       break;
     }
     case v1::LayerSpec::kGlobalPool: layer.kind = model::GlobalPool{}; break;
@@ -46,11 +48,32 @@ absl::StatusOr<model::LayerSpec> Layer(const v1::LayerSpec& spec) {
       layer.kind = model::Linear{ints("in_features", l.in_features()), ints("out_features", l.out_features()), l.relu()};
       break;
     }
+    case v1::LayerSpec::kTokenEmbedding: {
+      const v1::TokenEmbedding& e = spec.token_embedding();
+      layer.kind = model::TokenEmbedding{ints("vocabulary", e.vocabulary()), ints("width", e.width()), e.dropout()};
+      break;
+    }
+    case v1::LayerSpec::kDecoderBlock: layer.kind = DecoderBlockFromProto(spec.decoder_block(), ints); break;
+    case v1::LayerSpec::kLanguageHead: {
+      const v1::LanguageHead& h = spec.language_head();
+      layer.kind = model::LanguageHead{ints("width", h.width()), ints("vocabulary", h.vocabulary()), h.norm_epsilon()};
+      break;
+    }
+    case v1::LayerSpec::kResbm: {
+      RESBM_ASSIGN_OR_RETURN(model::BoundarySpec block, BoundaryFromProto(spec.resbm()));
+      layer.kind = model::ResbmLayer{std::move(block)};
+      break;
+    }
     case v1::LayerSpec::KIND_NOT_SET:
       return absl::InvalidArgumentError("its kind is not known here; is the coordinator of a newer release?");
   }
   RESBM_RETURN_IF_ERROR(ints.status());
   return layer;
+}
+
+absl::Status Unknown(const char* what, int value) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " ", value, " is not known here; is the coordinator of a newer release?"));
 }
 
 model::AdamWOptions AdamW(const v1::AdamWOptions& adamw) {
@@ -111,9 +134,28 @@ absl::StatusOr<model::StageSpec> SpecFromProto(const v1::StageSpec& spec) {
     case v1::OptimizerSpec::KIND_NOT_SET:
       return absl::InvalidArgumentError("the optimizer is not known here; is the coordinator of a newer release?");
   }
-  if (spec.loss() != v1::StageSpec::CROSS_ENTROPY) {
-    return absl::InvalidArgumentError(absl::StrCat("loss ", static_cast<int>(spec.loss()), " is not known here"));
+  for (const v1::ParameterGroup& group : spec.optimizer().groups()) {
+    stage.parameter_groups.push_back({group.pattern(), group.rate_ratio(), std::nullopt});
+    if (group.has_weight_decay()) stage.parameter_groups.back().weight_decay = group.weight_decay();
   }
+  switch (spec.loss()) {
+    case v1::StageSpec::CROSS_ENTROPY: stage.loss = model::Loss::kCrossEntropy; break;
+    case v1::StageSpec::TOKEN_CROSS_ENTROPY: stage.loss = model::Loss::kTokenCrossEntropy; break;
+    default: return Unknown("loss", spec.loss());
+  }
+  switch (spec.input()) {
+    case v1::StageSpec::IMAGES: stage.input = model::InputKind::kImages; break;
+    case v1::StageSpec::TOKENS: stage.input = model::InputKind::kTokens; break;
+    default: return Unknown("input", spec.input());
+  }
+  switch (spec.precision()) {
+    case v1::StageSpec::FP32: stage.precision = model::Precision::kFp32; break;
+    case v1::StageSpec::BF16: stage.precision = model::Precision::kBf16; break;
+    case v1::StageSpec::FP16: stage.precision = model::Precision::kFp16; break;
+    default: return Unknown("precision", spec.precision());
+  }
+  stage.seed = spec.seed();
+  stage.signals = spec.signals();
   stage.input_mean.assign(spec.input_mean().begin(), spec.input_mean().end());
   stage.input_std.assign(spec.input_std().begin(), spec.input_std().end());
   stage.input_shape = Shape(spec.input_shape());

@@ -20,26 +20,33 @@ class Inbox {
   void Put(End end, WorkId id, std::uint32_t micro_batch, EncodedTensor tensor) {
     bytes_ += tensor.payload.size();
     if (bytes_ > peak_bytes_) peak_bytes_ = bytes_;
-    tensors_.insert_or_assign(Key(end, id, micro_batch), std::move(tensor));
+    tensors_[Key(end, id, micro_batch)].push_back(std::move(tensor));
+    ++size_;
   }
 
-  bool Has(End end, WorkId id, std::uint32_t micro_batch) const { return tensors_.count(Key(end, id, micro_batch)) > 0; }
-
-  // Only where Has.
-  EncodedTensor Take(End end, WorkId id, std::uint32_t micro_batch) {
+  // Whether all `count` tensors of the micro-batch are here.
+  bool Has(End end, WorkId id, std::uint32_t micro_batch, std::size_t count) const {
     const auto found = tensors_.find(Key(end, id, micro_batch));
-    EncodedTensor tensor = std::move(found->second);
+    return found != tensors_.end() && found->second.size() >= count;
+  }
+
+  // In the order in which they came. Only where Has.
+  EncodedTensors Take(End end, WorkId id, std::uint32_t micro_batch) {
+    const auto found = tensors_.find(Key(end, id, micro_batch));
+    EncodedTensors tensors = std::move(found->second);
     tensors_.erase(found);
-    bytes_ -= tensor.payload.size();
-    return tensor;
+    for (const EncodedTensor& tensor : tensors) bytes_ -= tensor.payload.size();
+    size_ -= tensors.size();
+    return tensors;
   }
 
   void Clear() {
     tensors_.clear();
+    size_ = 0;
     bytes_ = 0;
   }
 
-  std::size_t size() const { return tensors_.size(); }
+  std::size_t size() const { return size_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t peak_bytes() const { return peak_bytes_; }
   void ResetPeak() { peak_bytes_ = bytes_; }
@@ -48,7 +55,8 @@ class Inbox {
   using Key_ = std::tuple<End, bool, std::uint64_t, std::uint32_t>;
   static Key_ Key(End end, WorkId id, std::uint32_t micro_batch) { return {end, id.evaluation, id.number, micro_batch}; }
 
-  std::map<Key_, EncodedTensor> tensors_;
+  std::map<Key_, EncodedTensors> tensors_;
+  std::size_t size_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t peak_bytes_ = 0;
 };

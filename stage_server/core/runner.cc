@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,17 +46,15 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const StageShape& shape, 
   auto runner = std::unique_ptr<Runner>(new Runner(shape, std::move(task), inbox, links, clock));
   const Task& t = runner->task_;
   for (std::uint32_t mb = 0; mb < t.samples.size(); ++mb) {
-    const auto add = [&](auto make, End end, std::vector<v1::TensorHeader>& to) -> absl::Status {
-      RESBM_ASSIGN_OR_RETURN(v1::TensorHeader header, make(shape, end, t.id, mb, t.samples[mb], t.max_tensor_bytes));
-      to.push_back(std::move(header));
-      return absl::OkStatus();
-    };
-    RESBM_RETURN_IF_ERROR(add(ExpectedTensor, End::kUp, runner->expected_up_));
+    const auto made = [&](auto make, End end) { return make(shape, end, t.id, mb, t.samples[mb], t.max_tensor_bytes); };
+    RESBM_RETURN_IF_ERROR(Append(made(ExpectedTensors, End::kUp), runner->expected_up_));
     if (shape.is_last() || !t.id.evaluation) {
-      RESBM_RETURN_IF_ERROR(add(ExpectedTensor, End::kDown, runner->expected_down_));
+      RESBM_RETURN_IF_ERROR(Append(made(ExpectedTensors, End::kDown), runner->expected_down_));
     }
-    if (!shape.is_first()) RESBM_RETURN_IF_ERROR(add(OutgoingTensor, End::kUp, runner->outgoing_up_));
-    if (!shape.is_last()) RESBM_RETURN_IF_ERROR(add(OutgoingTensor, End::kDown, runner->outgoing_down_));
+    if (!shape.is_first()) RESBM_RETURN_IF_ERROR(Append(made(OutgoingTensors, End::kUp), runner->outgoing_up_.emplace_back()));
+    if (!shape.is_last()) {
+      RESBM_RETURN_IF_ERROR(Append(made(OutgoingTensors, End::kDown), runner->outgoing_down_.emplace_back()));
+    }
   }
   for (End end : kEnds) {
     if (was_announced && FromCoordinator(shape, end)) {
@@ -63,27 +62,34 @@ absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const StageShape& shape, 
     }
     if (!FromCoordinator(shape, end)) continue;
     for (std::uint32_t mb = 0; mb < t.next.samples.size(); ++mb) {
-      RESBM_ASSIGN_OR_RETURN(v1::TensorHeader header, ExpectedTensor(shape, end, WorkId{false, t.next.step}, mb,
-                                                                     t.next.samples[mb], t.max_tensor_bytes));
-      (end == End::kUp ? runner->expected_up_ : runner->expected_down_).push_back(std::move(header));
+      RESBM_RETURN_IF_ERROR(Append(
+          ExpectedTensors(shape, end, WorkId{false, t.next.step}, mb, t.next.samples[mb], t.max_tensor_bytes),
+          end == End::kUp ? runner->expected_up_ : runner->expected_down_));
     }
   }
   return runner;
+}
+
+absl::Status Runner::Append(absl::StatusOr<std::vector<v1::TensorHeader>> headers, std::vector<v1::TensorHeader>& to) {
+  RESBM_RETURN_IF_ERROR(headers.status());
+  std::move(headers->begin(), headers->end(), std::back_inserter(to));
+  return absl::OkStatus();
 }
 
 void Runner::SetInboxLimits() {
   const auto micro_batches = static_cast<std::uint32_t>(task_.samples.size());
   const auto prefetched = static_cast<std::uint32_t>(task_.next.samples.size());
   for (End end : kEnds) {
+    const std::uint32_t count = ExpectedCount(shape_, end);
     if (task_.id.evaluation) {
       // What was prefetched for the next step lies in the inbox until that begins.
       const auto lying = FromCoordinator(shape_, end) ? static_cast<std::uint32_t>(task_.announced.samples.size()) : 0;
-      links_->SetInboxLimit(end, task_.program.window + lying, /*hard=*/false);
+      links_->SetInboxLimit(end, task_.program.window * count + lying, /*hard=*/false);
     } else if (FromCoordinator(shape_, end)) {
       links_->SetInboxLimit(end, micro_batches + prefetched, /*hard=*/true);
     } else {
       // Nobody has more micro-batches under way than the upstream stage has in flight.
-      links_->SetInboxLimit(end, shape_.window_of(end == End::kUp ? shape_.stage - 1 : shape_.stage), /*hard=*/true);
+      links_->SetInboxLimit(end, count * shape_.window_of(end == End::kUp ? shape_.stage - 1 : shape_.stage), /*hard=*/true);
     }
   }
 }
@@ -105,14 +111,16 @@ std::uint32_t Runner::micro_batch() const {
 
 std::optional<End> Runner::Missing() const {
   const ProgramAction& action = task_.program.actions[cursor_];
-  const std::uint32_t mb = action.micro_batch;
+  const auto has = [&](End end) {
+    return inbox_->Has(end, task_.id, action.micro_batch, ExpectedCount(shape_, end));
+  };
   if (action.backward) {
-    if (!shape_.is_last() && !inbox_->Has(End::kDown, task_.id, mb)) return End::kDown;
+    if (!shape_.is_last() && !has(End::kDown)) return End::kDown;
     return std::nullopt;
   }
   if (task_.id.evaluation && !links_->AllSent(End::kDown)) return End::kDown;
-  if (!inbox_->Has(End::kUp, task_.id, mb)) return End::kUp;
-  if (shape_.is_last() && !inbox_->Has(End::kDown, task_.id, mb)) return End::kDown;
+  if (!has(End::kUp)) return End::kUp;
+  if (shape_.is_last() && !has(End::kDown)) return End::kDown;
   return std::nullopt;
 }
 
@@ -153,26 +161,31 @@ std::optional<Work> Runner::Next() {
   const ProgramAction& action = task_.program.actions[cursor_];
   const std::uint32_t mb = action.micro_batch;
   const auto take = [&](End end) {
-    EncodedTensor tensor = inbox_->Take(end, task_.id, mb);
-    links_->Consumed(end);
-    return tensor;
+    EncodedTensors tensors = inbox_->Take(end, task_.id, mb);
+    for (std::size_t i = 0; i < tensors.size(); ++i) links_->Consumed(end);
+    return tensors;
   };
   if (action.backward) {
-    Backward work{mb, std::nullopt};
-    if (!shape_.is_last()) work.gradient = take(End::kDown);
+    Backward work;
+    work.micro_batch = mb;
+    work.loss_scale = task_.loss_scale;
+    if (!shape_.is_last()) work.gradients = take(End::kDown);
     return Work(std::move(work));
   }
-  EncodedTensor input = take(End::kUp);
+  EncodedTensors input = take(End::kUp);
   std::optional<EncodedTensor> target;
-  if (shape_.is_last()) target = take(End::kDown);
+  if (shape_.is_last()) target = std::move(take(End::kDown).front());
   if (task_.id.evaluation) return Work(EvaluateForward{mb, std::move(input), std::move(target)});
-  return Work(Forward{mb, std::move(input), std::move(target)});
+  Forward work{mb, std::move(input), std::move(target), task_.epoch, {}};
+  if (mb < task_.sample_indices.size()) work.sample_indices = task_.sample_indices[mb];
+  return Work(std::move(work));
 }
 
 absl::Status Runner::OnDone(WorkResult result, const std::vector<ParameterSize>& parameters) {
   working_ = false;
   memory_ = result.memory;
   for (const NonFiniteValues& values : result.non_finite) non_finite_[values.where] += values.count;
+  std::move(result.signals.begin(), result.signals.end(), std::back_inserter(signals_));
 
   if (stage_ == Stage::kFinish) {
     if (result.squared_norms.size() != parameters.size()) {
@@ -188,17 +201,8 @@ absl::Status Runner::OnDone(WorkResult result, const std::vector<ParameterSize>&
   }
 
   const ProgramAction action = task_.program.actions[cursor_];
-  const bool sends = action.backward ? !shape_.is_first() : !shape_.is_last();
-  if (sends) {
-    const End end = action.backward ? End::kUp : End::kDown;
-    const v1::TensorHeader& header = (action.backward ? outgoing_up_ : outgoing_down_)[action.micro_batch];
-    if (!result.output.has_value()) {
-      return absl::InternalError(absl::StrCat("micro-batch ", action.micro_batch, ": no ",
-                                              v1::TensorKind_Name(header.kind()), " was computed"));
-    }
-    RESBM_RETURN_IF_ERROR(CheckOutgoing(header, *result.output));
-    if (task_.id.evaluation && links_->RetainedBytes(end) > task_.max_retained_bytes) links_->ReleaseAll(end);
-    links_->Send(end, header, *std::move(result.output));
+  if (action.backward ? !shape_.is_first() : !shape_.is_last()) {
+    RESBM_RETURN_IF_ERROR(SendOutputs(action, std::move(result.outputs)));
   }
   if (action.backward) {
     ++backwards_;
@@ -218,6 +222,21 @@ absl::Status Runner::OnDone(WorkResult result, const std::vector<ParameterSize>&
     total_ = clock_.Now() - started_;
     stage_ = task_.id.evaluation ? Stage::kComputed : Stage::kFinish;
   }
+  return absl::OkStatus();
+}
+
+absl::Status Runner::SendOutputs(const ProgramAction& action, EncodedTensors outputs) {
+  const End end = action.backward ? End::kUp : End::kDown;
+  const std::vector<v1::TensorHeader>& headers =
+      (action.backward ? outgoing_up_ : outgoing_down_)[action.micro_batch];
+  if (outputs.size() != headers.size()) {
+    return absl::InternalError(absl::StrCat("micro-batch ", action.micro_batch, ": ", outputs.size(), " ",
+                                            v1::TensorKind_Name(headers.front().kind()), " tensors were computed, ",
+                                            headers.size(), " cross"));
+  }
+  for (std::size_t i = 0; i < headers.size(); ++i) RESBM_RETURN_IF_ERROR(CheckOutgoing(headers[i], outputs[i]));
+  if (task_.id.evaluation && links_->RetainedBytes(end) > task_.max_retained_bytes) links_->ReleaseAll(end);
+  for (std::size_t i = 0; i < headers.size(); ++i) links_->Send(end, headers[i], std::move(outputs[i]));
   return absl::OkStatus();
 }
 
@@ -274,6 +293,7 @@ v1::Computed Runner::MakeComputed() const {
     entry->set_where(where);
     entry->set_count(count);
   }
+  computed.mutable_signals()->Assign(signals_.begin(), signals_.end());
   *computed.mutable_times() = Times();
   *computed.mutable_bytes() = Bytes();
   *computed.mutable_memory() = Memory();

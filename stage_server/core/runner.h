@@ -39,6 +39,10 @@ class Runner {
     WorkId id;
     Program program;
     std::vector<std::int64_t> samples;  // of each micro-batch
+    // Training: which samples these are, of each micro-batch; empty where the coordinator does not say.
+    std::uint64_t epoch = 0;
+    std::vector<std::vector<std::uint64_t>> sample_indices;
+    double loss_scale = 1;
     Prefetch announced;                 // by the Begin before
     Prefetch next;
     std::uint64_t max_tensor_bytes = 0;
@@ -80,6 +84,8 @@ class Runner {
 
   Runner(const StageShape& shape, Task task, Inbox* inbox, StageLinks* links, const Clock& clock);
 
+  static absl::Status Append(absl::StatusOr<std::vector<v1::TensorHeader>> headers, std::vector<v1::TensorHeader>& to);
+  absl::Status SendOutputs(const ProgramAction& action, EncodedTensors outputs);
   void SetInboxLimits();
   std::optional<End> Missing() const;
   void StopWaiting();
@@ -96,7 +102,8 @@ class Runner {
   const Clock& clock_;
 
   // Validated by Create, in the order of arrival; by micro-batch.
-  std::vector<v1::TensorHeader> expected_up_, expected_down_, outgoing_up_, outgoing_down_;
+  std::vector<v1::TensorHeader> expected_up_, expected_down_;
+  std::vector<std::vector<v1::TensorHeader>> outgoing_up_, outgoing_down_;
 
   Stage stage_ = Stage::kActions;
   std::size_t cursor_ = 0;
@@ -110,6 +117,7 @@ class Runner {
   std::vector<double> metric_sums_;
   std::vector<double> squared_norms_;
   std::map<std::string, std::uint64_t> non_finite_;
+  std::vector<v1::Signal> signals_;
 
   // Times and traffic.
   absl::Duration started_;

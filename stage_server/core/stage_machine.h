@@ -72,7 +72,8 @@ struct StageMachineOptions {
   std::uint64_t incarnation = 0;
   // A spec that asks for more is refused; 0 = any.
   std::uint32_t max_threads = 0;
-  // Of weights, gradients and optimizer together; a spec that plans more is refused; 0 = any.
+  // Of weights, gradients and optimizer together, a spec that plans more is refused; with what the links may hold
+  // during a step, a Begin that needs more; 0 = any.
   std::uint64_t memory_limit_bytes = 0;
   // Largest payload of one tensor.
   std::uint64_t max_tensor_bytes = std::uint64_t{1} << 30;
@@ -162,6 +163,7 @@ class StageMachine {
   // stage_machine_step.cc: Begin, Commit, Evaluate.
   void HandleBegin(const v1::Begin& begin);
   absl::Status CheckBegin(const v1::Begin& begin) const;
+  absl::Status CheckBuffers(const Runner::Task& task) const;
   void HandleCommit(const v1::Commit& commit);
   absl::Status CheckCommit(const v1::Commit& commit) const;
   void FinishCommit(double seconds);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "stage_server/core/buffer_plan.h"
 #include "stage_server/core/fence.h"
 #include "stage_server/core/stage_machine.h"
 
@@ -49,11 +50,30 @@ absl::Status StageMachine::CheckBegin(const v1::Begin& begin) const {
                                                       begin.base_state_id(), ", the stage has ", state_id_, " of step ",
                                                       step_));
   }
+  int exponent = 0;
+  if (begin.loss_scale() != 0 && !(begin.loss_scale() >= 1 && std::frexp(begin.loss_scale(), &exponent) == 0.5)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Begin of step ", begin.attempt().step(), ": loss_scale ", begin.loss_scale(),
+                     " is no power of two from 1 up"));
+  }
   if (begin.attempt().step() != step_ + 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("Begin of step ", begin.attempt().step(), ", the last committed is ", step_));
   }
   return absl::OkStatus();
+}
+
+absl::Status StageMachine::CheckBuffers(const Runner::Task& task) const {
+  if (options_.memory_limit_bytes == 0) return absl::OkStatus();
+  RESBM_ASSIGN_OR_RETURN(const BufferPlan buffers,
+                         PlanBuffers(shape_, task.samples, task.next.samples, options_.max_tensor_bytes));
+  const std::uint64_t loaded = TotalBytes(memory_plan_);
+  if (loaded + buffers.total() <= options_.memory_limit_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "step ", task.id.number, ": tensors that wait to be used may take ", buffers.inbox_bytes,
+      " bytes and those kept for a broken link ", buffers.retained_bytes, ", beside ", loaded,
+      " of weights, gradients and optimizer; --memory-limit is ", options_.memory_limit_bytes,
+      "; use smaller micro-batches or windows, or raise the limit"));
 }
 
 void StageMachine::HandleBegin(const v1::Begin& begin) {
@@ -63,10 +83,16 @@ void StageMachine::HandleBegin(const v1::Begin& begin) {
     RESBM_ASSIGN_OR_RETURN(task.program, FindProgram(begin.program_id()));
     task.id = {false, begin.attempt().step()};
     task.samples = Samples(begin.micro_batches());
+    task.epoch = begin.epoch();
+    if (begin.loss_scale() != 0) task.loss_scale = begin.loss_scale();
+    for (const v1::MicroBatch& micro_batch : begin.micro_batches()) {
+      task.sample_indices.emplace_back(micro_batch.sample_indices().begin(), micro_batch.sample_indices().end());
+    }
     task.announced = announced_;
     task.next = {begin.attempt().step() + 1, Samples(begin.prefetch())};
     task.max_tensor_bytes = options_.max_tensor_bytes;
     if (begin.prefetch_size() > kMaxActions) return absl::InvalidArgumentError("prefetch of too many micro-batches");
+    RESBM_RETURN_IF_ERROR(CheckBuffers(task));
     RESBM_ASSIGN_OR_RETURN(run_, Runner::Create(shape_, std::move(task), &inbox_, links_, clock_));
     return absl::OkStatus();
   };

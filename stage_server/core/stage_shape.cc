@@ -22,25 +22,72 @@ absl::StatusOr<std::vector<std::int64_t>> CheckedShape(const google::protobuf::R
   return std::vector<std::int64_t>(dims.begin(), dims.end());
 }
 
-bool IsFloatCodec(v1::Codec codec) {
-  return codec == v1::CODEC_FP32 || codec == v1::CODEC_BF16 || codec == v1::CODEC_FP16 || codec == v1::CODEC_INT8 ||
-         codec == v1::CODEC_INT4;
+// Tensors that may cross a boundary together.
+constexpr int kMostTensors = 64;
+
+// WIRE_DTYPE_UNSPECIFIED: not a codec of floating point.
+v1::WireDtype DtypeOf(v1::Codec codec) {
+  switch (codec) {
+    case v1::CODEC_FP32: return v1::FLOAT32;
+    case v1::CODEC_BF16: return v1::BFLOAT16;
+    case v1::CODEC_FP16: return v1::FLOAT16;
+    case v1::CODEC_INT8:
+    case v1::CODEC_INT4: return v1::UINT8;
+    default: return v1::WIRE_DTYPE_UNSPECIFIED;
+  }
+}
+
+bool IsInteger(v1::WireDtype dtype) {
+  return dtype == v1::UINT8 || dtype == v1::INT16 || dtype == v1::INT32 || dtype == v1::INT64;
+}
+
+absl::Status AddTensor(const v1::WireTensor& spec, CutBoundary* cut) {
+  absl::StatusOr<std::vector<std::int64_t>> dims = CheckedShape(spec.shape());
+  if (!dims.ok()) return Annotate(dims.status(), "shape");
+  if (spec.activation_codec() == v1::CODEC_RAW) {
+    if (!IsInteger(spec.dtype())) {
+      return absl::InvalidArgumentError("CODEC_RAW carries UINT8, INT16, INT32 or INT64, dtype says another");
+    }
+    cut->activations.push_back({*std::move(dims), v1::CODEC_RAW, spec.dtype()});
+    return absl::OkStatus();
+  }
+  const v1::WireDtype forward = DtypeOf(spec.activation_codec());
+  const v1::WireDtype backward = DtypeOf(spec.gradient_codec());
+  if (forward == v1::WIRE_DTYPE_UNSPECIFIED || backward == v1::WIRE_DTYPE_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        "activation_codec and gradient_codec must be CODEC_FP32, CODEC_BF16, CODEC_FP16, CODEC_INT8 or CODEC_INT4");
+  }
+  cut->gradients.push_back({*dims, spec.gradient_codec(), backward});
+  cut->activations.push_back({*std::move(dims), spec.activation_codec(), forward});
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CutBoundary> Cut(const v1::BoundarySpec& spec) {
   CutBoundary cut;
   cut.cut_point = spec.cut_point();
-  absl::StatusOr<std::vector<std::int64_t>> shape = CheckedShape(spec.wire_shape());
-  if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("boundary \"", spec.cut_point(), "\": wire_shape"));
-  cut.wire_shape = *std::move(shape);
-  if (!IsFloatCodec(spec.activation_codec()) || !IsFloatCodec(spec.gradient_codec())) {
-    return absl::InvalidArgumentError(absl::StrCat("boundary \"", spec.cut_point(),
-                                                   "\": activation_codec and gradient_codec must be CODEC_FP32, "
-                                                   "CODEC_BF16, CODEC_FP16, CODEC_INT8 or CODEC_INT4"));
+  const std::string where = absl::StrCat("boundary \"", spec.cut_point(), "\": wire");
+  if (spec.wire_size() > kMostTensors) {
+    return absl::InvalidArgumentError(absl::StrCat(where, " has ", spec.wire_size(), " tensors, at most ",
+                                                   kMostTensors, " are allowed"));
   }
-  cut.activation_codec = spec.activation_codec();
-  cut.gradient_codec = spec.gradient_codec();
+  for (int i = 0; i < spec.wire_size(); ++i) {
+    const absl::Status added = AddTensor(spec.wire(i), &cut);
+    if (!added.ok()) return Annotate(added, absl::StrCat(where, "[", i, "] \"", spec.wire(i).name(), "\""));
+  }
+  if (cut.gradients.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(where, " has no tensor of floating point: no gradient would return"));
+  }
   return cut;
+}
+
+// A class of each sample, or a token of each position: what the logits have but for their last dimension.
+absl::StatusOr<TensorShape> Target(const v1::StageSpec& spec) {
+  if (spec.loss() != v1::StageSpec::TOKEN_CROSS_ENTROPY) return TensorShape{{}, v1::CODEC_RAW, v1::INT64};
+  absl::StatusOr<std::vector<std::int64_t>> logits =
+      CheckedShape(spec.layers(spec.layers_size() - 1).output_shape());
+  if (!logits.ok()) return Annotate(logits.status(), "output_shape of the last layer");
+  logits->pop_back();
+  return TensorShape{*std::move(logits), v1::CODEC_RAW, v1::INT16};
 }
 
 }  // namespace
@@ -67,7 +114,7 @@ absl::StatusOr<StageShape> StageShape::FromSpec(const v1::StageSpec& spec) {
   if (shape.is_first()) {
     absl::StatusOr<std::vector<std::int64_t>> input = CheckedShape(spec.input_shape());
     if (!input.ok()) return Annotate(input.status(), "input_shape");
-    shape.input_shape = *std::move(input);
+    shape.input = {*std::move(input), v1::CODEC_RAW, v1::UINT8};
   } else {
     const std::uint32_t first = spec.layers(0).index();
     if (spec.boundaries().empty() || first == 0 || spec.boundaries(0).after_layer() != first - 1) {
@@ -82,6 +129,8 @@ absl::StatusOr<StageShape> StageShape::FromSpec(const v1::StageSpec& spec) {
       return absl::InvalidArgumentError(absl::StrCat("its last layer is ", last, " and no boundary after it is given"));
     }
     RESBM_ASSIGN_OR_RETURN(shape.down, Cut(spec.boundaries(spec.boundaries_size() - 1)));
+  } else {
+    RESBM_ASSIGN_OR_RETURN(shape.target, Target(spec));
   }
   return shape;
 }

@@ -14,17 +14,24 @@
 
 namespace resbm::stage_server {
 
+// What one direction of a link carries for a micro-batch.
+struct TensorShape {
+  std::vector<std::int64_t> dims;  // without the batch dimension
+  v1::Codec codec = v1::CODEC_UNSPECIFIED;
+  v1::WireDtype dtype = v1::WIRE_DTYPE_UNSPECIFIED;
+};
+
 struct CutBoundary {
   std::string cut_point;
-  std::vector<std::int64_t> wire_shape;  // without the batch dimension
-  v1::Codec activation_codec = v1::CODEC_UNSPECIFIED;
-  v1::Codec gradient_codec = v1::CODEC_UNSPECIFIED;
+  std::vector<TensorShape> activations;  // at least one
+  std::vector<TensorShape> gradients;    // of those that are not integers, in their order
 };
 
 struct StageShape {
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
-  std::vector<std::int64_t> input_shape;  // first stage only
+  TensorShape input;               // first stage only
+  TensorShape target;              // last stage only
   std::optional<CutBoundary> up;          // absent on the first stage
   std::optional<CutBoundary> down;        // absent on the last stage
   // Of all stages in order; empty = unlimited.
@@ -37,7 +44,8 @@ struct StageShape {
 
   // INVALID_ARGUMENT, naming the field: no layers, stage not below stages, a cut without its
   // boundary, a shape with a dimension below 1 or more dimensions than a frame has, a codec that is no codec
-  // for activations, windows of another number than stages, a link key that is not 16 bytes.
+  // for activations, no tensor that crosses or too many, none with a gradient, windows of
+  // another number than stages, a link key that is not 16 bytes.
   static absl::StatusOr<StageShape> FromSpec(const v1::StageSpec& spec);
 };
 

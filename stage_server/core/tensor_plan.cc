@@ -10,19 +10,8 @@
 namespace resbm::stage_server {
 namespace {
 
-v1::WireDtype DtypeOf(v1::Codec codec) {
-  switch (codec) {
-    case v1::CODEC_BF16: return v1::BFLOAT16;
-    case v1::CODEC_FP16: return v1::FLOAT16;
-    case v1::CODEC_INT8:
-    case v1::CODEC_INT4: return v1::UINT8;
-    default: return v1::FLOAT32;
-  }
-}
-
 absl::StatusOr<v1::TensorHeader> Header(v1::TensorKind kind, WorkId id, std::uint32_t micro_batch, std::int64_t samples,
-                                        const std::vector<std::int64_t>& shape, v1::Codec codec, v1::WireDtype dtype,
-                                        std::uint64_t max_tensor_bytes) {
+                                        const TensorShape& shape, std::uint64_t max_tensor_bytes) {
   v1::TensorHeader header;
   header.set_kind(kind);
   if (id.evaluation) {
@@ -31,14 +20,13 @@ absl::StatusOr<v1::TensorHeader> Header(v1::TensorKind kind, WorkId id, std::uin
     header.set_step(id.number);
   }
   header.set_micro_batch(micro_batch);
-  header.set_tensor_index(0);
-  header.set_tensor_count(1);
-  header.set_codec(codec);
-  header.set_dtype(dtype);
-  header.set_block_size(BlockSizeOf(static_cast<WireCodec>(codec)));
+  header.set_codec(shape.codec);
+  header.set_dtype(shape.dtype);
+  header.set_block_size(BlockSizeOf(static_cast<WireCodec>(shape.codec)));
   header.add_dims(samples);
-  for (std::int64_t dim : shape) header.add_dims(dim);
-  const absl::StatusOr<std::uint64_t> bytes = wire::PayloadBytes(header.dims(), static_cast<WireDtype>(dtype), static_cast<WireCodec>(codec));
+  for (std::int64_t dim : shape.dims) header.add_dims(dim);
+  const absl::StatusOr<std::uint64_t> bytes = wire::PayloadBytes(header.dims(), static_cast<WireDtype>(shape.dtype),
+                                                                 static_cast<WireCodec>(shape.codec));
   if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("micro-batch ", micro_batch));
   if (*bytes > max_tensor_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("micro-batch ", micro_batch, ": ", v1::TensorKind_Name(kind), " [",
@@ -50,32 +38,42 @@ absl::StatusOr<v1::TensorHeader> Header(v1::TensorKind kind, WorkId id, std::uin
   return header;
 }
 
-}  // namespace
-
-absl::StatusOr<v1::TensorHeader> ExpectedTensor(const StageShape& shape, End end, WorkId id, std::uint32_t micro_batch,
-                                                std::int64_t samples, std::uint64_t max_tensor_bytes) {
-  if (end == End::kUp) {
-    if (shape.is_first()) {
-      return Header(v1::INPUT, id, micro_batch, samples, shape.input_shape, v1::CODEC_RAW, v1::UINT8, max_tensor_bytes);
-    }
-    return Header(v1::ACTIVATION, id, micro_batch, samples, shape.up->wire_shape, shape.up->activation_codec,
-                  DtypeOf(shape.up->activation_codec), max_tensor_bytes);
+absl::StatusOr<std::vector<v1::TensorHeader>> Headers(v1::TensorKind kind, WorkId id, std::uint32_t micro_batch,
+                                                      std::int64_t samples, const std::vector<TensorShape>& shapes,
+                                                      std::uint64_t max_tensor_bytes) {
+  std::vector<v1::TensorHeader> headers;
+  for (const TensorShape& shape : shapes) {
+    RESBM_ASSIGN_OR_RETURN(v1::TensorHeader header, Header(kind, id, micro_batch, samples, shape, max_tensor_bytes));
+    header.set_tensor_index(static_cast<std::uint32_t>(headers.size()));
+    header.set_tensor_count(static_cast<std::uint32_t>(shapes.size()));
+    headers.push_back(std::move(header));
   }
-  if (shape.is_last()) {
-    return Header(v1::TARGET, id, micro_batch, samples, {}, v1::CODEC_RAW, v1::INT64, max_tensor_bytes);
-  }
-  return Header(v1::GRADIENT, id, micro_batch, samples, shape.down->wire_shape, shape.down->gradient_codec,
-                DtypeOf(shape.down->gradient_codec), max_tensor_bytes);
+  return headers;
 }
 
-absl::StatusOr<v1::TensorHeader> OutgoingTensor(const StageShape& shape, End end, WorkId id, std::uint32_t micro_batch,
-                                                std::int64_t samples, std::uint64_t max_tensor_bytes) {
+}  // namespace
+
+std::uint32_t ExpectedCount(const StageShape& shape, End end) {
+  if (end == End::kUp) return shape.is_first() ? 1 : static_cast<std::uint32_t>(shape.up->activations.size());
+  return shape.is_last() ? 1 : static_cast<std::uint32_t>(shape.down->gradients.size());
+}
+
+absl::StatusOr<std::vector<v1::TensorHeader>> ExpectedTensors(const StageShape& shape, End end, WorkId id,
+                                                              std::uint32_t micro_batch, std::int64_t samples,
+                                                              std::uint64_t max_tensor_bytes) {
   if (end == End::kUp) {
-    return Header(v1::GRADIENT, id, micro_batch, samples, shape.up->wire_shape, shape.up->gradient_codec,
-                  DtypeOf(shape.up->gradient_codec), max_tensor_bytes);
+    if (shape.is_first()) return Headers(v1::INPUT, id, micro_batch, samples, {shape.input}, max_tensor_bytes);
+    return Headers(v1::ACTIVATION, id, micro_batch, samples, shape.up->activations, max_tensor_bytes);
   }
-  return Header(v1::ACTIVATION, id, micro_batch, samples, shape.down->wire_shape, shape.down->activation_codec,
-                DtypeOf(shape.down->activation_codec), max_tensor_bytes);
+  if (shape.is_last()) return Headers(v1::TARGET, id, micro_batch, samples, {shape.target}, max_tensor_bytes);
+  return Headers(v1::GRADIENT, id, micro_batch, samples, shape.down->gradients, max_tensor_bytes);
+}
+
+absl::StatusOr<std::vector<v1::TensorHeader>> OutgoingTensors(const StageShape& shape, End end, WorkId id,
+                                                              std::uint32_t micro_batch, std::int64_t samples,
+                                                              std::uint64_t max_tensor_bytes) {
+  if (end == End::kUp) return Headers(v1::GRADIENT, id, micro_batch, samples, shape.up->gradients, max_tensor_bytes);
+  return Headers(v1::ACTIVATION, id, micro_batch, samples, shape.down->activations, max_tensor_bytes);
 }
 
 absl::Status CheckOutgoing(const v1::TensorHeader& announced, const EncodedTensor& tensor) {
@@ -86,7 +84,8 @@ absl::Status CheckOutgoing(const v1::TensorHeader& announced, const EncodedTenso
     return absl::OkStatus();
   }
   return absl::InternalError(absl::StrCat(
-      "micro-batch ", announced.micro_batch(), ": computed ", v1::TensorKind_Name(announced.kind()), " is [",
+      "micro-batch ", announced.micro_batch(), ": computed ", v1::TensorKind_Name(announced.kind()), " ",
+      announced.tensor_index(), " of ", announced.tensor_count(), " is [",
       absl::StrJoin(tensor.dims, ", "), "] with dtype ", static_cast<int>(tensor.dtype), ", codec ",
       static_cast<int>(tensor.codec), " and ", tensor.payload.size(), " bytes; the spec says [",
       absl::StrJoin(announced.dims(), ", "), "] with dtype ", static_cast<int>(announced.dtype()), ", codec ",

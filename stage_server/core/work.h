@@ -27,13 +27,17 @@ struct Load {
 
 struct Forward {
   std::uint32_t micro_batch = 0;
-  EncodedTensor input;
+  EncodedTensors input;
   std::optional<EncodedTensor> target;  // last stage only
+  // Which samples these are: what dropout derives from. May be empty.
+  std::uint64_t epoch = 0;
+  std::vector<std::uint64_t> sample_indices;
 };
 
 struct Backward {
   std::uint32_t micro_batch = 0;
-  std::optional<EncodedTensor> gradient;  // all but the last stage
+  EncodedTensors gradients;  // empty on the last stage
+  double loss_scale = 1;     // last stage: what the loss is multiplied by
 };
 
 // After the last backward of a step: the squared norms of its gradient sums.
@@ -49,7 +53,7 @@ struct Drop {};
 
 struct EvaluateForward {
   std::uint32_t micro_batch = 0;
-  EncodedTensor input;
+  EncodedTensors input;
   std::optional<EncodedTensor> target;
 };
 
@@ -85,15 +89,17 @@ struct WorkResult {
   // Not OK: nothing else but `seconds` means anything. After a failed Load or Apply the stage is unloaded;
   // after any other failure its weights are as they were.
   absl::Status status;
-  // Forward and EvaluateForward: what crosses downstream, absent on the last stage. Backward: the gradient
-  // that crosses upstream, absent on the first stage.
-  std::optional<EncodedTensor> output;
+  // Forward and EvaluateForward: what crosses downstream, empty on the last stage. Backward: the gradients
+  // that cross upstream, empty on the first stage.
+  EncodedTensors outputs;
   // Forward and EvaluateForward on the last stage: sums over the micro-batch.
   double loss_sum = 0;
   double weight = 0;
   std::vector<double> metric_sums;
   // Counted by this stage's own codecs and loss; a received tensor was counted by its sender.
   std::vector<NonFiniteValues> non_finite;
+  // Forward and Backward of a step's first micro-batch, if the spec wants them.
+  std::vector<v1::Signal> signals;
   // Finish: parameters in global order, of the undivided sums.
   std::vector<double> squared_norms;
   // Load: the same order.

@@ -4,13 +4,19 @@
 
 namespace resbm::model {
 
+void SetCodecs(BoundarySpec& spec, WireCodec activations, WireCodec gradients) {
+  if (spec.wire.empty()) spec.wire = {{.name = "z"}};
+  spec.wire[0].activation_codec = activations;
+  spec.wire[0].gradient_codec = gradients;
+}
+
 std::vector<BoundaryVariant> BoundaryVariants() {
   std::vector<BoundaryVariant> variants;
   const auto add = [&](const std::string& name, const std::function<void(BoundarySpec&)>& change) {
     BoundaryVariant variant;
     variant.name = name;
     variant.spec.norm_groups = 2;
-    variant.spec.activation_codec = variant.spec.gradient_codec = WireCodec::kFp32;
+    SetCodecs(variant.spec, WireCodec::kFp32, WireCodec::kFp32);
     change(variant.spec);
     variants.push_back(variant);
   };
@@ -30,13 +36,13 @@ std::vector<BoundaryVariant> BoundaryVariants() {
   add("linear", kind(BoundaryKind::kLinear));
   add("identity_block", kind(BoundaryKind::kIdentityBlock));
   add("bottleneck", [](BoundarySpec& s) { s.kind = BoundaryKind::kBottleneck, s.output_norm_groups = 8; });
+  add("top_k", kind(BoundaryKind::kTopK));
   return variants;
 }
 
 WholeModel VariantResnet(const BoundaryVariant& variant, WireCodec activations, WireCodec gradients) {
   BoundarySpec spec = variant.spec;
-  spec.activation_codec = activations;
-  spec.gradient_codec = gradients;
+  SetCodecs(spec, activations, gradients);
   SgdOptions sgd;
   sgd.momentum = 0.9;
   sgd.weight_decay = 5e-4;

@@ -15,6 +15,9 @@ struct BoundaryVariant {
   int ratio = 4;
 };
 
+// Of the first tensor that crosses, which is made if there is none.
+void SetCodecs(BoundarySpec& spec, WireCodec activations, WireCodec gradients);
+
 // Norms in two groups, codecs fp32.
 std::vector<BoundaryVariant> BoundaryVariants();
 

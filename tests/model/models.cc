@@ -1,5 +1,7 @@
 #include "tests/model/models.h"
 
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace resbm::model {
@@ -58,9 +60,8 @@ ModelBuilder& ModelBuilder::Boundary(int ratio, int groups, WireCodec activation
   BoundarySpec boundary;
   boundary.cut_point = model_.layers.back().name;
   boundary.after_layer = model_.layers.back().index;
-  boundary.activation_codec = activations;
-  boundary.gradient_codec = gradients;
-  boundary.input_shape = boundary.wire_shape = boundary.output_shape = shape_;
+  boundary.wire = {{.name = "z", .shape = shape_, .activation_codec = activations, .gradient_codec = gradients}};
+  boundary.input_shape = boundary.output_shape = shape_;
   if (ratio == 0) {
     boundary.kind = BoundaryKind::kIdentity;
   } else {
@@ -69,7 +70,7 @@ ModelBuilder& ModelBuilder::Boundary(int ratio, int groups, WireCodec activation
     boundary.out_channels = out_channels == 0 ? boundary.in_channels : out_channels;
     boundary.crossing_channels = boundary.in_channels / ratio;
     boundary.norm_groups = groups;
-    boundary.wire_shape[0] = boundary.crossing_channels;
+    boundary.wire[0].shape[0] = boundary.crossing_channels;
     boundary.output_shape[0] = boundary.out_channels;
   }
   shape_ = boundary.output_shape;
@@ -80,18 +81,29 @@ ModelBuilder& ModelBuilder::Boundary(int ratio, int groups, WireCodec activation
 ModelBuilder& ModelBuilder::With(BoundarySpec boundary, int ratio) {
   boundary.cut_point = model_.layers.back().name;
   boundary.after_layer = model_.layers.back().index;
-  boundary.input_shape = boundary.wire_shape = boundary.output_shape = shape_;
+  boundary.input_shape = boundary.output_shape = shape_;
+  if (boundary.wire.empty()) boundary.wire = {{.name = "z"}};
+  boundary.wire[0].shape = shape_;
   boundary.in_channels = static_cast<int>(shape_[0]);
   if (boundary.out_channels == 0) boundary.out_channels = boundary.in_channels;
   const int low = boundary.in_channels / ratio;
-  if (boundary.kind == BoundaryKind::kIdentityBlock) {
+  if (boundary.kind == BoundaryKind::kTopK) {
+    boundary.kept = std::accumulate(shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()) / ratio;
+    boundary.wire[0].name = "values";
+    boundary.wire[0].shape = {boundary.kept};
+    boundary.wire.push_back({.name = "indices",
+                             .shape = {boundary.kept},
+                             .activation_codec = WireCodec::kRaw,
+                             .gradient_codec = WireCodec::kRaw,
+                             .dtype = WireDtype::kInt16});
+  } else if (boundary.kind == BoundaryKind::kIdentityBlock) {
     boundary.block_channels = low;
   } else if (boundary.kind != BoundaryKind::kIdentity) {
     const bool twice = boundary.kind == BoundaryKind::kResbm && boundary.shortcut == Shortcut::kTransmit;
     boundary.crossing_channels = low;
     for (std::size_t i = 1; i < 3; ++i) boundary.output_shape[i] = (shape_[i] - 1) / boundary.stride + 1;
-    boundary.wire_shape = boundary.output_shape;
-    boundary.wire_shape[0] = twice ? 2 * low : low;
+    boundary.wire[0].shape = boundary.output_shape;
+    boundary.wire[0].shape[0] = twice ? 2 * low : low;
     boundary.output_shape[0] = boundary.out_channels;
   }
   shape_ = boundary.output_shape;
@@ -143,7 +155,12 @@ std::vector<StageSpec> Cut(const WholeModel& model, const std::vector<int>& cuts
     stage.stages = static_cast<int>(stages.size());
     stage.optimizer = model.optimizer;
     stage.input_shape = model.input_shape;
-    if (s == 0) {
+    stage.input = model.input;
+    stage.loss = model.loss;
+    stage.seed = model.seed;
+    stage.precision = model.precision;
+    stage.parameter_groups = model.parameter_groups;
+    if (s == 0 && model.input == InputKind::kImages) {
       stage.input_mean.assign(static_cast<std::size_t>(model.input_shape[0]), 0.3f);
       stage.input_std.assign(static_cast<std::size_t>(model.input_shape[0]), 0.35f);
     }

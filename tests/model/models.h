@@ -18,6 +18,11 @@ struct WholeModel {
   std::vector<BoundarySpec> boundaries;
   OptimizerOptions optimizer;
   std::vector<std::int64_t> input_shape;
+  InputKind input = InputKind::kImages;
+  Loss loss = Loss::kCrossEntropy;
+  std::uint64_t seed = 11;  // of dropout
+  Precision precision = Precision::kFp32;
+  std::vector<ParameterGroup> parameter_groups;
 
   std::int64_t classes() const { return layers.back().output_shape.front(); }
 };

@@ -31,6 +31,12 @@ EncodedTensor Crossed(const EncodedTensor& sent) {
   return received;
 }
 
+EncodedTensors Crossed(const EncodedTensors& sent) {
+  EncodedTensors received;
+  for (const EncodedTensor& tensor : sent) received.push_back(Crossed(tensor));
+  return received;
+}
+
 class Random {
  public:
   explicit Random(std::uint32_t seed) : state_(seed * 2654435761u + 1) {}
@@ -123,9 +129,9 @@ StepResult Pipeline::Compute(const Batch& batch, Order order) {
   std::vector<std::deque<Action>> programs;
   for (int s = 0; s < count; ++s) programs.push_back(ProgramOf(order, s, count, micro_batches));
   // What waits for a stage: activations from above, gradients from below.
-  std::vector<std::map<int, EncodedTensor>> activations(stages_.size());
-  std::vector<std::map<int, EncodedTensor>> gradients(stages_.size());
-  for (int m = 0; m < micro_batches; ++m) activations[0][m] = batch.images[static_cast<std::size_t>(m)];
+  std::vector<std::map<int, EncodedTensors>> activations(stages_.size());
+  std::vector<std::map<int, EncodedTensors>> gradients(stages_.size());
+  for (int m = 0; m < micro_batches; ++m) activations[0][m] = {batch.images[static_cast<std::size_t>(m)]};
 
   StepResult step;
   step.peak_graphs.assign(stages_.size(), 0);
@@ -141,17 +147,18 @@ StepResult Pipeline::Compute(const Batch& batch, Order order) {
       if (action.forward) {
         if (activations[s].count(m) == 0) continue;
         ForwardResult result = Must(
-            stages_[s]->Forward(m, activations[s].at(m), last ? &batch.labels[static_cast<std::size_t>(m)] : nullptr));
+            stages_[s]->Forward(m, activations[s].at(m), last ? &batch.labels[static_cast<std::size_t>(m)] : nullptr,
+                                batch.ids.empty() ? SampleIds() : batch.ids[static_cast<std::size_t>(m)]));
         activations[s].erase(m);
         step.loss_sum += result.loss_sum;
         step.weight += result.weight;
-        if (result.activation.has_value()) activations[s + 1][m] = Crossed(*result.activation);
+        if (!last) activations[s + 1][m] = Crossed(result.activations);
         non_finite = result.non_finite;
       } else {
         if (!last && gradients[s].count(m) == 0) continue;
-        BackwardResult result = Must(stages_[s]->Backward(m, last ? nullptr : &gradients[s].at(m)));
+        BackwardResult result = Must(stages_[s]->Backward(m, last ? EncodedTensors() : gradients[s].at(m)));
         gradients[s].erase(m);
-        if (result.gradient.has_value()) gradients[s - 1][m] = Crossed(*result.gradient);
+        if (s > 0) gradients[s - 1][m] = Crossed(result.gradients);
         non_finite = result.non_finite;
       }
       step.non_finite.insert(step.non_finite.end(), non_finite.begin(), non_finite.end());
@@ -179,12 +186,12 @@ void Pipeline::Apply(const StepResult& step, double clip_norm, double learning_r
 double Pipeline::EvaluateLoss(const Batch& batch) {
   double loss = 0;
   for (std::size_t m = 0; m < batch.images.size(); ++m) {
-    EncodedTensor x = batch.images[m];
+    EncodedTensors x = {batch.images[m]};
     for (auto& stage : stages_) {
       const bool last = stage == stages_.back();
       ForwardResult result = Must(stage->Evaluate(x, last ? &batch.labels[m] : nullptr));
       loss += result.loss_sum;
-      if (!last) x = Crossed(*result.activation);
+      if (!last) x = Crossed(result.activations);
     }
   }
   return loss;

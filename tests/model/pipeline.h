@@ -18,6 +18,7 @@ enum class Order { kGpipe, kOneFOneB };
 struct Batch {
   std::vector<EncodedTensor> images;  // one per micro-batch
   std::vector<EncodedTensor> labels;
+  std::vector<SampleIds> ids;  // one per micro-batch, or none for a model without dropout
   std::int64_t samples = 0;
 };
 

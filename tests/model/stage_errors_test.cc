@@ -57,7 +57,7 @@ TEST(StageSpecCheck, NamesTheLayerAndBothShapes) {
   spec.layers[2].output_shape = {8, 6, 6};
   ExpectSpecRefused(spec, {"group0.1", "[8, 12, 12]", "[8, 6, 6]"});
   spec = Cut(Model(), {})[0];
-  spec.boundaries[0].wire_shape = {4, 12, 12};
+  spec.boundaries[0].wire[0].shape = {4, 12, 12};
   ExpectSpecRefused(spec, {"boundary \"stem\"", "[2, 12, 12]", "[4, 12, 12]"});
   spec = Cut(Model(), {})[0];
   spec.input_shape = {1, 28, 28};
@@ -90,8 +90,11 @@ TEST(StageSpecCheck, RefusesImpossibleNumbers) {
   spec.layers.clear();
   ExpectSpecRefused(spec, {"no layers"});
   spec = Cut(Model(), {})[0];
-  spec.boundaries[0].activation_codec = WireCodec::kRaw;
+  spec.boundaries[0].wire[0].gradient_codec = WireCodec::kRaw;
   ExpectSpecRefused(spec, {"stem", "codecs"});
+  spec = Cut(Model(), {})[0];
+  spec.boundaries[0].wire.clear();
+  ExpectSpecRefused(spec, {"stem", "one tensor"});
   SgdOptions sgd;
   sgd.nesterov = true;
   spec = Cut(SmallResnet(WireCodec::kFp16, sgd), {})[0];
@@ -126,9 +129,9 @@ TEST(StageErrors, NothingRunsBeforeThereAreWeights) {
   ASSERT_TRUE(stage.ok());
   const Batch batch = MakeBatch(model, 2, 1, 1);
   for (const absl::Status& status :
-       {(*stage)->Forward(0, batch.images[0], &batch.labels[0]).status(), (*stage)->Backward(0, nullptr).status(),
+       {(*stage)->Forward(0, {batch.images[0]}, &batch.labels[0]).status(), (*stage)->Backward(0, {}).status(),
         (*stage)->SquaredNorms().status(), (*stage)->ApplyStep(1, 0.1), (*stage)->SaveWeights().status(),
-        (*stage)->Evaluate(batch.images[0], &batch.labels[0]).status()}) {
+        (*stage)->Evaluate({batch.images[0]}, &batch.labels[0]).status()}) {
     ExpectError(status, absl::StatusCode::kFailedPrecondition, {"stage 0", "no weights"});
   }
   (*stage)->DropStep();
@@ -143,64 +146,64 @@ TEST(StageErrors, RefusesInputsOtherThanExpected) {
 
   EncodedTensor image = batch.images[0];
   image.dims = {3, 1, 6, 24};
-  ExpectInvalid(first->Forward(0, image, nullptr).status(), {"images", "[samples, 1, 12, 12]", "[3, 1, 6, 24]"});
+  ExpectInvalid(first->Forward(0, {image}, nullptr).status(), {"images", "[samples, 1, 12, 12]", "[3, 1, 6, 24]"});
   image.dims = {0, 1, 12, 12};
-  ExpectInvalid(first->Forward(0, image, nullptr).status(), {"images", "[0, 1, 12, 12]"});
+  ExpectInvalid(first->Forward(0, {image}, nullptr).status(), {"images", "[0, 1, 12, 12]"});
   image.dims = {4, 1, 12, 12};
-  ExpectInvalid(first->Forward(0, image, nullptr).status(), {"images", "bytes"});
+  ExpectInvalid(first->Forward(0, {image}, nullptr).status(), {"images", "bytes"});
   image = batch.images[0];
   image.dtype = WireDtype::kInt64;
-  ExpectInvalid(first->Forward(0, image, nullptr).status(), {"images", "uint8", "int64"});
-  ExpectInvalid(first->Forward(0, batch.images[0], &batch.labels[0]).status(), {"only the last stage"});
+  ExpectInvalid(first->Forward(0, {image}, nullptr).status(), {"images", "uint8", "int64"});
+  ExpectInvalid(first->Forward(0, {batch.images[0]}, &batch.labels[0]).status(), {"only the last stage"});
 
-  const EncodedTensor activation = *first->Forward(0, batch.images[0], nullptr)->activation;
+  const EncodedTensor activation = first->Forward(0, {batch.images[0]}, nullptr)->activations.at(0);
   EXPECT_EQ(activation.dims, (std::vector<std::int64_t>{3, 4, 12, 12}));
   EncodedTensor wrong = activation;
   wrong.codec = WireCodec::kBf16;
   wrong.dtype = WireDtype::kBfloat16;
-  ExpectInvalid(last->Forward(0, wrong, &batch.labels[0]).status(), {"stage 1", "group0.0", "float16", "bfloat16"});
+  ExpectInvalid(last->Forward(0, {wrong}, &batch.labels[0]).status(), {"stage 1", "group0.0", "float16", "bfloat16"});
   wrong = activation;
   wrong.dims = {3, 8, 12, 12};
-  ExpectInvalid(last->Forward(0, wrong, &batch.labels[0]).status(), {"[samples, 4, 12, 12]", "[3, 8, 12, 12]"});
-  ExpectInvalid(last->Forward(0, activation, nullptr).status(), {"stage 1", "labels"});
+  ExpectInvalid(last->Forward(0, {wrong}, &batch.labels[0]).status(), {"[samples, 4, 12, 12]", "[3, 8, 12, 12]"});
+  ExpectInvalid(last->Forward(0, {activation}, nullptr).status(), {"stage 1", "labels"});
   EncodedTensor labels = batch.labels[0];
   labels.dims = {1};
   labels.payload = SharedBytes(labels.payload.owner(), labels.payload.data(), 8);
-  ExpectInvalid(last->Forward(0, activation, &labels).status(), {"labels", "[3]", "[1]"});
+  ExpectInvalid(last->Forward(0, {activation}, &labels).status(), {"labels", "[3]", "[1]"});
   const std::int64_t bad[3] = {0, 5, 1};
   labels = batch.labels[0];
   labels.payload = SharedBytes::CopyOf({reinterpret_cast<const char*>(bad), sizeof(bad)});
-  ExpectInvalid(last->Forward(0, activation, &labels).status(), {"label 5", "5 classes"});
+  ExpectInvalid(last->Forward(0, {activation}, &labels).status(), {"label 5", "5 classes"});
   EXPECT_EQ(last->live_graphs(), 0);
-  EXPECT_TRUE(last->Forward(0, activation, &batch.labels[0]).ok());
+  EXPECT_TRUE(last->Forward(0, {activation}, &batch.labels[0]).ok());
 }
 
 TEST(StageErrors, RefusesAMicroBatchTwice) {
   const WholeModel model = Model();
   const std::unique_ptr<StageModel> stage = Make(Cut(model, {})[0]);
   const Batch batch = MakeBatch(model, 2, 1, 1);
-  ASSERT_TRUE(stage->Forward(7, batch.images[0], &batch.labels[0]).ok());
-  ExpectInvalid(stage->Forward(7, batch.images[0], &batch.labels[0]).status(), {"micro-batch 7"});
-  ExpectInvalid(stage->Backward(8, nullptr).status(), {"micro-batch 8"});
+  ASSERT_TRUE(stage->Forward(7, {batch.images[0]}, &batch.labels[0]).ok());
+  ExpectInvalid(stage->Forward(7, {batch.images[0]}, &batch.labels[0]).status(), {"micro-batch 7"});
+  ExpectInvalid(stage->Backward(8, {}).status(), {"micro-batch 8"});
   ExpectError(stage->ApplyStep(1, 0.1), absl::StatusCode::kFailedPrecondition, {"not taken backward", "7"});
-  ASSERT_TRUE(stage->Backward(7, nullptr).ok());
-  ExpectInvalid(stage->Backward(7, nullptr).status(), {"micro-batch 7"});
+  ASSERT_TRUE(stage->Backward(7, {}).ok());
+  ExpectInvalid(stage->Backward(7, {}).status(), {"micro-batch 7"});
 }
 
 TEST(StageErrors, RefusesAGradientOtherThanExpected) {
   const WholeModel model = Model(WireCodec::kFp32);
   const std::unique_ptr<StageModel> stage = Make(Cut(model, {1})[0]);
   const Batch batch = MakeBatch(model, 3, 1, 1);
-  ASSERT_TRUE(stage->Forward(0, batch.images[0], nullptr).ok());
-  ExpectInvalid(stage->Backward(0, nullptr).status(), {"gradient", "group0.0"});
+  ASSERT_TRUE(stage->Forward(0, {batch.images[0]}, nullptr).ok());
+  ExpectInvalid(stage->Backward(0, {}).status(), {"gradient", "group0.0"});
   const EncodedTensor other_samples = Filled({2, 4, 12, 12}, 1);
-  ExpectInvalid(stage->Backward(0, &other_samples).status(), {"[3, 4, 12, 12]", "[2, 4, 12, 12]"});
+  ExpectInvalid(stage->Backward(0, {other_samples}).status(), {"[3, 4, 12, 12]", "[2, 4, 12, 12]"});
   EncodedTensor bytes = Filled({3, 4, 12, 12}, 1);
   bytes.payload = SharedBytes(bytes.payload.owner(), bytes.payload.data(), bytes.payload.size() - 1);
-  ExpectInvalid(stage->Backward(0, &bytes).status(), {"bytes"});
+  ExpectInvalid(stage->Backward(0, {bytes}).status(), {"bytes"});
   // A refusal changes nothing: the graph is still there.
   const EncodedTensor good = Filled({3, 4, 12, 12}, 1);
-  EXPECT_TRUE(stage->Backward(0, &good).ok());
+  EXPECT_TRUE(stage->Backward(0, {good}).ok());
 }
 
 TEST(StageErrors, AStepThatIsNotFiniteIsNotApplied) {
@@ -229,8 +232,8 @@ TEST(NonFinite, AnOverflowingActivationIsCountedWhereItArises) {
   const Batch batch = MakeBatch(model, 2, 1, 1);
   EncodedTensor x = batch.images[0];
   for (std::size_t s = 0; s < 3; ++s) {
-    const ForwardResult result = *pipeline.stages()[s]->Forward(0, x, nullptr);
-    x = result.activation.value();
+    const ForwardResult result = *pipeline.stages()[s]->Forward(0, {x}, nullptr);
+    x = result.activations.at(0);
     if (s < 2) {
       EXPECT_TRUE(result.non_finite.empty());
       continue;
@@ -240,7 +243,7 @@ TEST(NonFinite, AnOverflowingActivationIsCountedWhereItArises) {
     EXPECT_GT(result.non_finite[0].count, 0u);
     EXPECT_EQ(x.non_finite, result.non_finite[0].count);
   }
-  const ForwardResult last = *pipeline.stages()[3]->Forward(0, x, &batch.labels[0]);
+  const ForwardResult last = *pipeline.stages()[3]->Forward(0, {x}, &batch.labels[0]);
   ASSERT_EQ(last.non_finite.size(), 2u);  // what it sends on through an uncut boundary, and the loss
   EXPECT_EQ(last.non_finite[0].where, "group1.0 activation");
   EXPECT_EQ(last.non_finite[1].where, "loss");
@@ -251,15 +254,15 @@ TEST(NonFinite, InfinityOnlyInTheSecondStagesGradientNamesItsBoundary) {
   Pipeline pipeline(model, {0, 1});
   pipeline.Initialise(1);
   const Batch batch = MakeBatch(model, 2, 1, 1);
-  const ForwardResult first = *pipeline.stages()[0]->Forward(0, batch.images[0], nullptr);
-  const ForwardResult second = *pipeline.stages()[1]->Forward(0, *first.activation, nullptr);
+  const ForwardResult first = *pipeline.stages()[0]->Forward(0, {batch.images[0]}, nullptr);
+  const ForwardResult second = *pipeline.stages()[1]->Forward(0, first.activations, nullptr);
   EXPECT_TRUE(second.non_finite.empty());
   // Finite itself, its backward overflows.
-  const EncodedTensor gradient = Filled(second.activation->dims, 3e38f);
-  const BackwardResult backward = *pipeline.stages()[1]->Backward(0, &gradient);
+  const EncodedTensor gradient = Filled(second.activations.at(0).dims, 3e38f);
+  const BackwardResult backward = *pipeline.stages()[1]->Backward(0, {gradient});
   ASSERT_EQ(backward.non_finite.size(), 1u);
   EXPECT_EQ(backward.non_finite[0].where, "stem gradient");
-  EXPECT_EQ(backward.gradient->non_finite, backward.non_finite[0].count);
+  EXPECT_EQ(backward.gradients.at(0).non_finite, backward.non_finite[0].count);
   // The step is dropped everywhere; weights are as before.
   const auto weights = pipeline.Weights();
   for (auto& stage : pipeline.stages()) stage->DropStep();

@@ -11,7 +11,8 @@ from torch import nn
 import torch
 
 from twin import (
-    Block, BottleneckBoundary, IdentityBlock, LinearBoundary, Model, ResBMBlock, SelfAttention, SqueezeExcite
+    Block, BottleneckBoundary, IdentityBlock, LinearBoundary, Model, ResBMBlock, SelfAttention, SqueezeExcite,
+    TopKBoundary
 )
 
 OUTPUT, GRADIENT = 1e-5, 1e-4
@@ -38,6 +39,7 @@ VARIANTS = {
     "linear": lambda: LinearBoundary(16, 4),
     "identity_block": lambda: IdentityBlock(16, 4, 2),
     "bottleneck": lambda: BottleneckBoundary(16, 4, 2, 8),
+    "top_k": lambda: TopKBoundary(4),
 }
 
 

@@ -83,14 +83,14 @@ EncodedTensor Uniform(const std::vector<std::int64_t>& dims, std::uint32_t seed)
 void DumpStage(const StageSpec& spec, const EncodedTensor& input, const std::string& path) {
   const std::unique_ptr<StageModel> stage = Must(StageModel::Create(spec, ComputeOptions()));
   if (!stage->Initialise(3).ok()) throw std::runtime_error("Initialise");
-  const ForwardResult forward = Must(stage->Forward(0, input, nullptr));
-  const EncodedTensor gradient = Uniform(forward.activation->dims, 5);
-  const BackwardResult backward = Must(stage->Backward(0, &gradient));
+  const ForwardResult forward = Must(stage->Forward(0, {input}, nullptr));
+  const EncodedTensor gradient = Uniform(forward.activations.at(0).dims, 5);
+  const BackwardResult backward = Must(stage->Backward(0, {gradient}));
   Dump dump;
   dump.AddEncoded("input", input);
-  dump.AddEncoded("output", *forward.activation);
+  dump.AddEncoded("output", forward.activations.at(0));
   dump.AddEncoded("output_gradient", gradient);
-  if (backward.gradient.has_value()) dump.AddEncoded("input_gradient", *backward.gradient);
+  if (!backward.gradients.empty()) dump.AddEncoded("input_gradient", backward.gradients[0]);
   dump.AddFile("weights.", Must(stage->SaveWeights()));
   dump.AddFile("gradients.", Must(stage->SaveGradients()));
   dump.Write(path);

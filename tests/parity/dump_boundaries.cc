@@ -40,7 +40,7 @@ EncodedTensor Uniform(const std::vector<std::int64_t>& dims, std::uint32_t seed)
 void DumpVariant(const BoundaryVariant& variant, const std::string& path) {
   BoundarySpec open;
   open.kind = BoundaryKind::kIdentity;
-  open.activation_codec = open.gradient_codec = WireCodec::kFp32;
+  SetCodecs(open, WireCodec::kFp32, WireCodec::kFp32);
   const WholeModel model = ModelBuilder({16, 10, 10})
                                .Stem(16, 1, 4)
                                .With(open, 1)
@@ -53,9 +53,9 @@ void DumpVariant(const BoundaryVariant& variant, const std::string& path) {
   const std::unique_ptr<StageModel> stage = Must(StageModel::Create(Cut(model, {0, 2})[1], ComputeOptions()));
   if (!stage->Initialise(3).ok()) throw std::runtime_error("Initialise");
   const EncodedTensor input = Uniform({4, 16, 10, 10}, 1);
-  const ForwardResult forward = Must(stage->Forward(0, input, nullptr));
-  const EncodedTensor gradient = Uniform(forward.activation->dims, 5);
-  const BackwardResult backward = Must(stage->Backward(0, &gradient));
+  const ForwardResult forward = Must(stage->Forward(0, {input}, nullptr));
+  const EncodedTensor gradient = Uniform(forward.activations.at(0).dims, 5);
+  const BackwardResult backward = Must(stage->Backward(0, {gradient}));
 
   const std::string weights = Must(stage->SaveWeights());
   const std::string gradients = Must(stage->SaveGradients());
@@ -64,9 +64,9 @@ void DumpVariant(const BoundaryVariant& variant, const std::string& path) {
     file.tensors.push_back({name, "F32", encoded.dims, encoded.payload.view()});
   };
   add("input", input);
-  add("output", *forward.activation);
+  add("output", forward.activations.at(0));
   add("output_gradient", gradient);
-  add("input_gradient", *backward.gradient);
+  add("input_gradient", backward.gradients.at(0));
   for (const auto& [prefix, bytes] : {std::pair("weights.", &weights), std::pair("gradients.", &gradients)}) {
     for (const SafetensorsEntry& entry : Must(ParseSafetensors(*bytes)).tensors) {
       file.tensors.push_back({prefix + entry.name, entry.dtype, entry.shape, entry.data});

@@ -99,6 +99,19 @@ class LinearBoundary(nn.Module):
         return self.expander(self.compressor(x))
 
 
+class TopKBoundary(nn.Module):
+    """Of each sample the 1/ratio values of largest magnitude, the rest 0."""
+
+    def __init__(self, ratio):
+        super().__init__()
+        self.ratio = ratio
+
+    def forward(self, x):
+        flat = x.flatten(1)
+        kept = flat.detach().abs().topk(flat.shape[1] // self.ratio, dim=1).indices
+        return (flat * torch.zeros_like(flat).scatter(1, kept, 1)).view(x.shape)
+
+
 class BottleneckBoundary(nn.Module):
     """The classic bottleneck block without its skip; cut after its first ReLU."""
 

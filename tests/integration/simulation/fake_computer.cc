@@ -24,6 +24,12 @@ std::uint64_t Hash(const EncodedTensor& tensor) {
 // A small positive double made of some bits of a hash: exact sums, whatever their order.
 double Number(std::uint64_t hash) { return static_cast<double>(hash >> 44) + 1; }
 
+std::uint64_t Hash(const EncodedTensors& tensors) {
+  std::uint64_t h = 0;
+  for (const EncodedTensor& tensor : tensors) h = Mix(h, Hash(tensor));
+  return h;
+}
+
 WireDtype DtypeOf(WireCodec codec) {
   switch (codec) {
     case WireCodec::kFp16: return WireDtype::kFloat16;
@@ -34,14 +40,27 @@ WireDtype DtypeOf(WireCodec codec) {
 
 }  // namespace
 
-EncodedTensor FakeComputer::Make(const std::vector<std::int64_t>& shape, std::int64_t samples, WireCodec codec,
-                                 std::uint64_t hash) const {
+EncodedTensors FakeComputer::Make(const v1::BoundarySpec& boundary, bool gradients, std::int64_t samples,
+                                  std::uint64_t hash) const {
+  EncodedTensors tensors;
+  for (const v1::WireTensor& spec : boundary.wire()) {
+    const bool raw = spec.activation_codec() == v1::CODEC_RAW;
+    if (raw && gradients) continue;
+    const auto codec = static_cast<WireCodec>(gradients ? spec.gradient_codec() : spec.activation_codec());
+    const WireDtype dtype = raw ? static_cast<WireDtype>(spec.dtype()) : DtypeOf(codec);
+    tensors.push_back(MakeOne(spec, codec, dtype, samples, Mix(hash, tensors.size())));
+  }
+  return tensors;
+}
+
+EncodedTensor FakeComputer::MakeOne(const v1::WireTensor& spec, WireCodec codec, WireDtype dtype, std::int64_t samples,
+                                    std::uint64_t hash) {
   EncodedTensor tensor;
   tensor.codec = codec;
-  tensor.dtype = DtypeOf(codec);
+  tensor.dtype = dtype;
   tensor.dims = {samples};
   std::size_t values = static_cast<std::size_t>(samples);
-  for (std::int64_t d : shape) {
+  for (std::int64_t d : spec.shape()) {
     tensor.dims.push_back(d);
     values *= static_cast<std::size_t>(d);
   }
@@ -92,11 +111,10 @@ WorkResult FakeComputer::Run(const stage_server::Work& work) {
     const std::uint64_t h = Mix(weights_, Hash(evaluate->input));
     if (spec_.stage() + 1 < spec_.stages()) {
       const v1::BoundarySpec& b = spec_.boundaries(spec_.boundaries_size() - 1);
-      result.output = Make({b.wire_shape().begin(), b.wire_shape().end()}, evaluate->input.dims[0],
-                           static_cast<WireCodec>(b.activation_codec()), h);
+      result.outputs = Make(b, /*gradients=*/false, evaluate->input[0].dims[0], h);
     } else {
       result.loss_sum = Number(Mix(h, Hash(*evaluate->target)));
-      result.weight = static_cast<double>(evaluate->input.dims[0]);
+      result.weight = static_cast<double>(evaluate->input[0].dims[0]);
       result.metric_sums = {1};
     }
   }
@@ -109,11 +127,10 @@ void FakeComputer::Forward(const stage_server::Forward& work, WorkResult* result
   }
   ++next_forward_;
   std::uint64_t h = Mix(Mix(weights_, Hash(work.input)), work.micro_batch);
-  const std::int64_t samples = work.input.dims[0];
+  const std::int64_t samples = work.input[0].dims[0];
   if (spec_.stage() + 1 < spec_.stages()) {
     const v1::BoundarySpec& b = spec_.boundaries(spec_.boundaries_size() - 1);
-    result->output = Make({b.wire_shape().begin(), b.wire_shape().end()}, samples,
-                          static_cast<WireCodec>(b.activation_codec()), h);
+    result->outputs = Make(b, /*gradients=*/false, samples, h);
   } else {
     h = Mix(h, Hash(*work.target));
     result->loss_sum = Number(h);
@@ -137,12 +154,10 @@ void FakeComputer::Backward(const stage_server::Backward& work, WorkResult* resu
     return;
   }
   std::uint64_t h = graph->hash;
-  if (work.gradient.has_value()) h = Mix(h, Hash(*work.gradient));
+  if (!work.gradients.empty()) h = Mix(h, Hash(work.gradients));
   gradient_ = Mix(gradient_, h);  // the order counts
   if (spec_.stage() > 0) {
-    const v1::BoundarySpec& b = spec_.boundaries(0);
-    result->output = Make({b.wire_shape().begin(), b.wire_shape().end()}, graph->samples,
-                          static_cast<WireCodec>(b.gradient_codec()), h);
+    result->outputs = Make(spec_.boundaries(0), /*gradients=*/true, graph->samples, h);
   }
   if (poison_) {
     poison_ = false;

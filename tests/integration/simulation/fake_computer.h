@@ -27,8 +27,10 @@ class FakeComputer : public stage_server::Computer {
   void PoisonNextBackward() { poison_ = true; }
 
  private:
-  EncodedTensor Make(const std::vector<std::int64_t>& shape, std::int64_t samples, WireCodec codec,
-                     std::uint64_t hash) const;
+  // All that crosses the boundary one way, made of a hash.
+  EncodedTensors Make(const v1::BoundarySpec& boundary, bool gradients, std::int64_t samples, std::uint64_t hash) const;
+  static EncodedTensor MakeOne(const v1::WireTensor& spec, WireCodec codec, WireDtype dtype, std::int64_t samples,
+                               std::uint64_t hash);
   void Forward(const stage_server::Forward& work, stage_server::WorkResult* result);
   void Backward(const stage_server::Backward& work, stage_server::WorkResult* result);
 

@@ -35,7 +35,7 @@ constexpr char kJob[] = R"pb(
   boundary { ratio: 2 }
   cut_point { after: "group0.0" }
   cut_point { after: "group0.1" boundary { kind: IDENTITY } wire { activations: FP32 } }
-  cut_point { after: "group0.2" }
+  cut_point { after: "group0.2" boundary { kind: TOPK } }
 )pb";
 
 struct Case {

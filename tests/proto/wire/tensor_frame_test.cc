@@ -18,7 +18,7 @@ namespace resbm::wire {
 namespace {
 
 constexpr WireDtype kDtypes[] = {WireDtype::kFloat32, WireDtype::kBfloat16, WireDtype::kFloat16, WireDtype::kUint8,
-                                 WireDtype::kInt64};
+                                 WireDtype::kInt64,   WireDtype::kInt32,    WireDtype::kInt16};
 
 v1::TensorHeader HeaderOf(const EncodedTensor& tensor, const v1::Fence& fence) {
   v1::TensorHeader header = WorkOf(v1::ACTIVATION, 7, 3);
@@ -42,6 +42,8 @@ TEST(WireNumbers, OfDtypesEqualTheProtocols) {
   EXPECT_EQ(static_cast<int>(WireDtype::kFloat16), v1::FLOAT16);
   EXPECT_EQ(static_cast<int>(WireDtype::kUint8), v1::UINT8);
   EXPECT_EQ(static_cast<int>(WireDtype::kInt64), v1::INT64);
+  EXPECT_EQ(static_cast<int>(WireDtype::kInt32), v1::INT32);
+  EXPECT_EQ(static_cast<int>(WireDtype::kInt16), v1::INT16);
   EXPECT_EQ(std::size(kDtypes), static_cast<std::size_t>(v1::WireDtype_MAX)) << "a dtype that the C++ enum lacks";
 }
 
@@ -104,7 +106,7 @@ TEST(PayloadBytes, RefusesWhatNoTensorHas) {
   EXPECT_EQ(code({INT64_MAX}, WireDtype::kUint8), absl::StatusCode::kInvalidArgument) << "chunks cannot be counted";
   EXPECT_EQ(code(std::vector<std::int64_t>(9, 1), WireDtype::kUint8), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code({1}, static_cast<WireDtype>(0)), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(code({1}, static_cast<WireDtype>(6)), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({1}, static_cast<WireDtype>(v1::WireDtype_MAX + 1)), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ChunkChecksum, IsXxh3OverHeaderIndexAndPayloadSeededByTheFence) {

@@ -73,14 +73,14 @@ TEST(ModelComputer, TrainsAStepAndSkipsAnother) {
 
   const auto forward_and_backward = [&] {
     for (std::uint32_t mb : {0, 1}) {
-      const WorkResult forward = computer.Run(Forward{mb, Images(3), Labels(3)});
+      const WorkResult forward = computer.Run(Forward{mb, {Images(3)}, Labels(3)});
       ASSERT_TRUE(forward.status.ok()) << forward.status;
       EXPECT_EQ(forward.weight, 3);
       EXPECT_GT(forward.loss_sum, 0);
       ASSERT_EQ(forward.metric_sums.size(), 1u);
-      const WorkResult backward = computer.Run(Backward{mb, std::nullopt});
+      const WorkResult backward = computer.Run(Backward{mb, {}});
       ASSERT_TRUE(backward.status.ok()) << backward.status;
-      EXPECT_FALSE(backward.output.has_value());
+      EXPECT_TRUE(backward.outputs.empty());
     }
     const WorkResult finished = computer.Run(Finish{});
     ASSERT_TRUE(finished.status.ok()) << finished.status;
@@ -99,7 +99,7 @@ TEST(ModelComputer, EvaluatesWithoutTouchingTheWeights) {
   ModelComputer computer({});
   ASSERT_TRUE(computer.Run(Load{OneStage(), std::uint64_t{7}}).status.ok());
   const std::string before = Saved(computer);
-  const WorkResult result = computer.Run(EvaluateForward{0, Images(5), Labels(5)});
+  const WorkResult result = computer.Run(EvaluateForward{0, {Images(5)}, Labels(5)});
   ASSERT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.weight, 5);
   EXPECT_EQ(Saved(computer), before);
@@ -138,15 +138,15 @@ TEST(ModelComputer, SaysWhatDoesNotFitAndLivesOn) {
   v1::StageSpec spec = OneStage();
   spec.mutable_layers(1)->mutable_linear()->set_in_features(5);
   EXPECT_EQ(computer.Run(Load{spec, std::uint64_t{1}}).status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(computer.Run(Forward{0, Images(1), Labels(1)}).status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(computer.Run(Forward{0, {Images(1)}, Labels(1)}).status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(computer.Run(Unload{}).status.ok());
   ASSERT_TRUE(computer.Run(Load{OneStage(), std::uint64_t{1}}).status.ok());
   // Another shape than the spec's is named.
   EncodedTensor wrong = Images(2);
   wrong.dims = {1, 2, 2, 2};
-  const WorkResult refused = computer.Run(Forward{0, wrong, Labels(1)});
+  const WorkResult refused = computer.Run(Forward{0, {wrong}, Labels(1)});
   EXPECT_EQ(refused.status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(computer.Run(Forward{0, Images(2), Labels(2)}).status.ok());
+  EXPECT_TRUE(computer.Run(Forward{0, {Images(2)}, Labels(2)}).status.ok());
 }
 
 // ---- errors
@@ -156,12 +156,12 @@ struct FailingModel : model::StageModel {
   absl::Status LoadWeights(std::string_view) override { return absl::OkStatus(); }
   absl::StatusOr<std::string> SaveWeights() const override { return "weights"; }
   const std::vector<model::ParameterInfo>& parameters() const override { return parameters_; }
-  absl::StatusOr<model::ForwardResult> Forward(int, const EncodedTensor&, const EncodedTensor*) override {
+  absl::StatusOr<model::ForwardResult> Forward(int, const EncodedTensors&, const EncodedTensor*, const model::SampleIds&) override {
     if (throw_bad_alloc) throw std::bad_alloc();
     if (throw_other) throw std::runtime_error("a surprise");
     return absl::ResourceExhaustedError("out of memory; make micro-batches smaller");
   }
-  absl::StatusOr<model::BackwardResult> Backward(int, const EncodedTensor*) override {
+  absl::StatusOr<model::BackwardResult> Backward(int, const EncodedTensors&, double) override {
     model::BackwardResult result;
     result.non_finite = {{"fc0 gradient", 3}};
     return result;
@@ -169,7 +169,7 @@ struct FailingModel : model::StageModel {
   absl::StatusOr<std::vector<double>> SquaredNorms() override { return std::vector<double>{1, 2}; }
   absl::Status ApplyStep(float, double) override { return absl::InternalError("LibTorch threw"); }
   void DropStep() override {}
-  absl::StatusOr<model::ForwardResult> Evaluate(const EncodedTensor&, const EncodedTensor*) override {
+  absl::StatusOr<model::ForwardResult> Evaluate(const EncodedTensors&, const EncodedTensor*) override {
     return model::ForwardResult();
   }
   model::MemoryUse Memory() const override { return {}; }
@@ -195,12 +195,12 @@ class ModelErrors : public ::testing::Test {
 };
 
 TEST_F(ModelErrors, OutOfMemoryIsTypedAndTheModelStays) {
-  EXPECT_EQ(computer_.Run(Forward{0, Images(1), Labels(1)}).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(computer_.Run(Forward{0, {Images(1)}, Labels(1)}).status.code(), absl::StatusCode::kResourceExhausted);
   FailingModel::throw_bad_alloc = true;
-  EXPECT_EQ(computer_.Run(Forward{0, Images(1), Labels(1)}).status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(computer_.Run(Forward{0, {Images(1)}, Labels(1)}).status.code(), absl::StatusCode::kResourceExhausted);
   FailingModel::throw_other = true;
   FailingModel::throw_bad_alloc = false;
-  EXPECT_EQ(computer_.Run(Forward{0, Images(1), Labels(1)}).status.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(computer_.Run(Forward{0, {Images(1)}, Labels(1)}).status.code(), absl::StatusCode::kInternal);
   EXPECT_EQ(Saved(computer_), "weights");
 }
 
@@ -210,7 +210,7 @@ TEST_F(ModelErrors, AFailedApplyUnloads) {
 }
 
 TEST_F(ModelErrors, NonFiniteCountsAreHandedOn) {
-  const WorkResult result = computer_.Run(Backward{0, std::nullopt});
+  const WorkResult result = computer_.Run(Backward{0, {}});
   ASSERT_EQ(result.non_finite.size(), 1u);
   EXPECT_EQ(result.non_finite[0].where, "fc0 gradient");
   EXPECT_EQ(result.non_finite[0].count, 3u);

@@ -42,8 +42,8 @@ v1::StageSpec Full() {
   boundary->set_kind(v1::BoundarySpec::RESBM);
   boundary->set_crossing_channels(2);
   boundary->set_norm_groups(1);
-  boundary->set_activation_codec(v1::CODEC_FP16);
-  boundary->set_gradient_codec(v1::CODEC_BF16);
+  boundary->mutable_wire(0)->set_activation_codec(v1::CODEC_FP16);
+  boundary->mutable_wire(0)->set_gradient_codec(v1::CODEC_BF16);
   spec.add_input_mean(0.25f);
   spec.add_input_std(0.5f);
   return spec;
@@ -82,9 +82,9 @@ TEST(SpecFromProto, CarriesEveryFieldOver) {
   EXPECT_EQ(spec->boundaries[0].kind, model::BoundaryKind::kResbm);
   EXPECT_EQ(spec->boundaries[0].crossing_channels, 2);
   EXPECT_EQ(spec->boundaries[0].norm_groups, 1);
-  EXPECT_EQ(spec->boundaries[0].activation_codec, WireCodec::kFp16);
-  EXPECT_EQ(spec->boundaries[0].gradient_codec, WireCodec::kBf16);
-  EXPECT_EQ(spec->boundaries[0].wire_shape, (std::vector<std::int64_t>{kWidth}));
+  EXPECT_EQ(spec->boundaries[0].wire[0].activation_codec, WireCodec::kFp16);
+  EXPECT_EQ(spec->boundaries[0].wire[0].gradient_codec, WireCodec::kBf16);
+  EXPECT_EQ(spec->boundaries[0].wire[0].shape, (std::vector<std::int64_t>{kWidth}));
   EXPECT_EQ(spec->boundaries[1].kind, model::BoundaryKind::kIdentity);
   EXPECT_EQ(spec->boundaries[1].after_layer, 1);
   EXPECT_EQ(std::get<model::SgdOptions>(spec->optimizer).momentum, 0.9);
@@ -182,8 +182,8 @@ TEST(SpecFromProto, RefusesWhatItDoesNotKnowAndSaysWhere) {
       {[](v1::StageSpec* s) { s->mutable_layers(0)->mutable_stem()->set_kernel(0xffffffff); },
        "layer 1 \"stem\": kernel is 4294967295"},
       {[](v1::StageSpec* s) { s->mutable_boundaries(0)->clear_kind(); }, "boundary \"fc0\": its kind"},
-      {[](v1::StageSpec* s) { s->mutable_boundaries(1)->set_activation_codec(v1::CODEC_RAW); },
-       "boundary \"fc1\": activation_codec is 4"},
+      {[](v1::StageSpec* s) { s->mutable_boundaries(1)->mutable_wire(0)->set_gradient_codec(v1::CODEC_RAW); },
+       "boundary \"fc1\": wire \"z\": gradient_codec is 4"},
       {[](v1::StageSpec* s) { s->mutable_boundaries(1)->set_in_channels(0x80000000); }, "boundary \"fc1\": in_channels"},
       {[](v1::StageSpec* s) { s->mutable_boundaries(0)->set_shortcut(static_cast<v1::BoundarySpec::Shortcut>(9)); },
        "boundary \"fc0\": shortcut 9"},

@@ -259,7 +259,8 @@ TEST(Step, AComputedTensorOfAnotherShapeThanTheSpecsNamesBoth) {
   Harness h;
   h.Attach();
   v1::StageSpec spec = h.Spec();
-  spec.mutable_boundaries(1)->set_wire_shape(0, 5);  // the computer makes [*, 4]
+  spec.mutable_boundaries(1)->mutable_wire(0)->set_shape(0, 5);
+  h.computer().set_width(4);  // whatever the spec says
   h.Resume(MakeInit(spec));
   h.FinishAllWork();
   h.Define(MakeProgram(1, "F0 F1 B0 B1", 2));

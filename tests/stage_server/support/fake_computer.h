@@ -71,6 +71,8 @@ class FakeComputer : public Computer {
   std::optional<std::uint64_t> weights() const { return weights_; }
   // Of the last Load of a file.
   std::optional<std::uint64_t> seed_of_rest() const { return seed_of_rest_; }
+  // Of what it computes, instead of the spec's; 0 = the spec's.
+  void set_width(std::int64_t width) { width_ = width; }
   std::size_t live_graphs() const { return graphs_.size(); }
   std::size_t most_live_graphs() const { return most_live_graphs_; }
   std::uint64_t gradients() const { return gradients_; }
@@ -82,6 +84,11 @@ class FakeComputer : public Computer {
   }
   static std::uint64_t HashOf(const EncodedTensor& tensor) {
     return XXH3_64bits(tensor.payload.data(), tensor.payload.size());
+  }
+  static std::uint64_t HashOf(const EncodedTensors& tensors) {
+    std::uint64_t value = 0;
+    for (const EncodedTensor& tensor : tensors) value = Hash(value, HashOf(tensor));
+    return value;
   }
 
  private:
@@ -116,7 +123,7 @@ class FakeComputer : public Computer {
   }
   void Do(const Forward& forward, WorkResult* result) {
     const std::uint64_t value = Value(forward.input, forward.target);
-    if (!graphs_.insert({forward.micro_batch, Graph{value, forward.input.dims[0]}}).second) {
+    if (!graphs_.insert({forward.micro_batch, Graph{value, forward.input[0].dims[0]}}).second) {
       result->status = absl::InvalidArgumentError(absl::StrCat("micro-batch ", forward.micro_batch, " twice"));
       return;
     }
@@ -130,11 +137,11 @@ class FakeComputer : public Computer {
       result->status = absl::InvalidArgumentError(absl::StrCat("micro-batch ", backward.micro_batch, " was not forwarded"));
       return;
     }
-    const std::uint64_t value = Hash(*weights_, graph->second.value, backward.gradient ? HashOf(*backward.gradient) : 0);
+    const std::uint64_t value = Hash(*weights_, graph->second.value, HashOf(backward.gradients));
     const std::int64_t samples = graph->second.samples;
     graphs_.erase(graph);
     gradients_ = Hash(gradients_, value);
-    if (spec_.stage() > 0) result->output = Tensor(samples, value);
+    if (spec_.stage() > 0) result->outputs = Tensors(spec_.boundaries(0), /*gradients=*/true, samples, value);
     Count(absl::StrCat("Backward ", backward.micro_batch), result);
   }
   void Do(const Finish&, WorkResult* result) {
@@ -166,26 +173,41 @@ class FakeComputer : public Computer {
     gradients_ = 0;
   }
 
-  std::uint64_t Value(const EncodedTensor& input, const std::optional<EncodedTensor>& target) const {
+  std::uint64_t Value(const EncodedTensors& input, const std::optional<EncodedTensor>& target) const {
     return Hash(*weights_, HashOf(input), target ? HashOf(*target) : 0);
   }
-  void Output(const EncodedTensor& input, std::uint64_t value, WorkResult* result) {
-    const std::int64_t samples = input.dims[0];
+  void Output(const EncodedTensors& input, std::uint64_t value, WorkResult* result) {
+    const std::int64_t samples = input[0].dims[0];
     if (spec_.stage() + 1 < spec_.stages()) {
-      result->output = Tensor(samples, value);
+      result->outputs = Tensors(spec_.boundaries(spec_.boundaries_size() - 1), /*gradients=*/false, samples, value);
     } else {
       result->loss_sum = static_cast<double>(value % 1000);
       result->weight = static_cast<double>(samples);
       result->metric_sums = {static_cast<double>(value % 2)};
     }
   }
-  static EncodedTensor Tensor(std::int64_t samples, std::uint64_t value) {
-    EncodedTensor tensor;
-    tensor.dims = {samples, 4};
-    std::string bytes;
-    for (std::int64_t i = 0; i < samples * 2; ++i) bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
-    tensor.payload = SharedBytes::CopyOf(bytes);
-    return tensor;
+  // Of fp32 and integers, made of the value and the place.
+  EncodedTensors Tensors(const v1::BoundarySpec& boundary, bool gradients, std::int64_t samples,
+                         std::uint64_t value) const {
+    EncodedTensors tensors;
+    for (const v1::WireTensor& spec : boundary.wire()) {
+      const bool raw = spec.activation_codec() == v1::CODEC_RAW;
+      if (raw && gradients) continue;
+      EncodedTensor tensor;
+      tensor.codec = raw ? WireCodec::kRaw : WireCodec::kFp32;
+      tensor.dtype = raw ? static_cast<WireDtype>(spec.dtype()) : WireDtype::kFloat32;
+      tensor.dims = {samples};
+      tensor.dims.insert(tensor.dims.end(), spec.shape().begin(), spec.shape().end());
+      if (width_ > 0) tensor.dims.back() = width_;
+      std::uint64_t size = SizeOf(tensor.dtype);
+      for (const std::int64_t dim : tensor.dims) size *= static_cast<std::uint64_t>(dim);
+      const std::uint64_t word = Hash(value, tensors.size());
+      std::string bytes;
+      while (bytes.size() < size) bytes.append(reinterpret_cast<const char*>(&word), sizeof(word));
+      tensor.payload = SharedBytes::CopyOf(bytes.substr(0, size));
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
   }
   void Count(const std::string& work, WorkResult* result) {
     if (const auto found = non_finite_.find(work); found != non_finite_.end()) result->non_finite.push_back(found->second);
@@ -197,6 +219,7 @@ class FakeComputer : public Computer {
   std::map<std::uint32_t, Graph> graphs_;
   std::size_t most_live_graphs_ = 0;
   std::uint64_t gradients_ = 0;
+  std::int64_t width_ = 0;
   std::map<std::string, absl::Status> fail_;
   std::map<std::string, NonFiniteValues> non_finite_;
 };

@@ -41,10 +41,12 @@ inline v1::StageSpec MakeSpec(std::uint32_t stage, std::uint32_t stages, std::ui
     boundary->set_kind(v1::BoundarySpec::IDENTITY);
     boundary->set_in_channels(kWidth);
     boundary->set_out_channels(kWidth);
-    boundary->set_activation_codec(v1::CODEC_FP32);
-    boundary->set_gradient_codec(v1::CODEC_FP32);
+    v1::WireTensor* z = boundary->add_wire();
+    z->set_name("z");
+    z->set_activation_codec(v1::CODEC_FP32);
+    z->set_gradient_codec(v1::CODEC_FP32);
+    z->add_shape(kWidth);
     boundary->add_input_shape(kWidth);
-    boundary->add_wire_shape(kWidth);
     boundary->add_output_shape(kWidth);
   }
   spec.mutable_optimizer()->mutable_sgd()->set_momentum(0.9);
