@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <iostream>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "coordinator/cli/exit_code.h"
 #include "proto/base/mutex.h"
 #include "proto/base/signal_watcher.h"
+#include "proto/base/status.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -28,6 +31,17 @@ std::string FindStageServer() {
   return folder / "stage_server";
 }
 
+absl::Status CheckPrecision(v1::Precision precision, const Fleet& fleet) {
+  if (precision != v1::FP16) return absl::OkStatus();
+  for (int s = 0; s < fleet.size(); ++s) {
+    const std::string& device = fleet.description(s).device();
+    if (absl::StartsWith(device, "cuda")) continue;
+    return absl::InvalidArgumentError(absl::StrCat("precision: FP16 is of CUDA devices only, stage ", s,
+                                                   " computes on ", device, "; use BF16 there"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<std::string> StageAddresses(const FleetOptions& options, const v1::Job& job) {
@@ -44,13 +58,18 @@ absl::StatusOr<std::unique_ptr<Fleet>> MakeFleet(const FleetOptions& options, co
                                                  const std::vector<std::string>& addresses,
                                                  const std::string& log_directory) {
   const absl::Duration timeout = absl::Seconds(setup.job.timeouts().connect_seconds());
-  if (!addresses.empty()) return Fleet::Connect(addresses, timeout);
+  const auto checked = [&](absl::StatusOr<std::unique_ptr<Fleet>> fleet) -> absl::StatusOr<std::unique_ptr<Fleet>> {
+    RESBM_RETURN_IF_ERROR(fleet.status());
+    RESBM_RETURN_IF_ERROR(CheckPrecision(setup.job.precision(), **fleet));
+    return fleet;
+  };
+  if (!addresses.empty()) return checked(Fleet::Connect(addresses, timeout));
   LocalStages::Options local;
   local.binary = options.stage_server.empty() ? FindStageServer() : options.stage_server;
   local.log_directory = log_directory;
   local.count = setup.stages();
   local.device = options.device;
-  return Fleet::StartLocal(local, timeout);
+  return checked(Fleet::StartLocal(local, timeout));
 }
 
 struct SignalledRun::Impl {
@@ -102,7 +121,8 @@ bool SignalledRun::interrupted() const {
 }
 
 int ExitCodeOfFleet(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kNotFound ? kExitUsage : kExitPeer;
+  const bool usage = status.code() == absl::StatusCode::kNotFound || status.code() == absl::StatusCode::kInvalidArgument;
+  return usage ? kExitUsage : kExitPeer;
 }
 
 }  // namespace resbm::coordinator

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <iostream>
+#include <numbers>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -25,11 +27,19 @@ double WaitingShare(const StepReport& report) {
 
 }  // namespace
 
+std::string DescribeEvaluation(const EvaluationReport& report, bool is_text) {
+  const double top1 = 100 * report.top1;
+  if (!is_text) return absl::StrFormat("loss %.4f, top-1 %.2f %% on %d samples", report.loss, top1, report.samples);
+  return absl::StrFormat("loss %.4f, %.4f bits/byte, perplexity %.3f, top-1 %.2f %% on %d bytes", report.loss,
+                         report.loss / std::numbers::ln2, std::exp(report.loss), top1, report.samples);
+}
+
 absl::StatusOr<std::unique_ptr<RunConsole>> RunConsole::Create(const RunSetup& setup, Fleet* fleet,
                                                                const OutputOptions& output,
                                                                const std::string& metrics_path) {
   auto console = std::unique_ptr<RunConsole>(new RunConsole());
   console->verbose_ = output.verbose;
+  console->is_text_ = setup.is_text();
 
   RunStatistics::Options statistics;
   statistics.name = setup.job.name();
@@ -39,6 +49,7 @@ absl::StatusOr<std::unique_ptr<RunConsole>> RunConsole::Create(const RunSetup& s
   for (int cut : setup.partition.cuts) statistics.cuts.push_back(setup.model.boundaries[cut]);
   statistics.windows = setup.windows;
   statistics.steps_per_epoch = setup.batches->steps_per_epoch();
+  statistics.is_text = setup.is_text();
   console->statistics_ = std::make_unique<RunStatistics>(std::move(statistics));
 
   if (!metrics_path.empty()) {
@@ -48,6 +59,7 @@ absl::StatusOr<std::unique_ptr<RunConsole>> RunConsole::Create(const RunSetup& s
   progress.terminal = DetectTerminal(STDERR_FILENO, output.no_color);
   progress.quiet = output.quiet;
   progress.total_steps = setup.plan.total_steps;
+  if (setup.is_text()) progress.unit = "tokens";
   console->progress_ = std::make_unique<Progress>(progress, &Clock::Real(), [](absl::string_view text) {
     std::cerr << text << std::flush;
   });
@@ -58,12 +70,14 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
   const bool skipped = report.decision.decision == v1::Commit::SKIP;
   const double seconds = absl::ToDoubleSeconds(report.duration);
   const std::int64_t samples = report.shape.samples();
-  samples_ += samples;
+  const std::int64_t weight = std::llround(report.shape.total_weight());
+  units_ += weight;
   if (metrics_ != nullptr) {
     MetricsRow row;
     row.step = report.step;
     row.loss = report.decision.loss;
     row.samples = samples;
+    if (is_text_) row.tokens = weight;
     row.step_seconds = seconds;
     row.learning_rate = report.learning_rate;
     row.skipped = skipped;
@@ -71,12 +85,16 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
     row.fence_generation = report.fence.generation();
     row.epoch = report.shape.epoch;
     row.grad_norm = report.decision.gradient_norm;
+    for (const v1::Computed& computed : report.computed) {
+      for (const v1::Signal& signal : computed.signals()) row.signals[signal.cut_point()][signal.name()] = signal.value();
+    }
     row.non_finite = report.decision.reasons;
     RESBM_RETURN_IF_ERROR(metrics_->Write(row));
   }
   StepStatistics step;
   step.epoch = report.shape.epoch;
   step.samples = samples;
+  step.weight = report.shape.total_weight();
   step.micro_batches = static_cast<int>(report.shape.micro_batches.size());
   step.seconds = seconds;
   step.loss = report.decision.loss;
@@ -91,7 +109,7 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
   state.step = report.step;
   state.epoch = report.shape.epoch;
   state.loss = report.decision.loss;
-  state.samples = samples_;
+  state.units = units_;
   state.waiting_share = WaitingShare(report);
   progress_->Update(state);
   return absl::OkStatus();
@@ -99,9 +117,8 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
 
 absl::Status RunConsole::OnEvaluation(const EvaluationReport& report) {
   statistics_->AddEvaluation(report.loss, report.top1);
-  progress_->Note(absl::StrFormat("after step %d: test loss %.4f, top-1 %.2f %% (%d samples, %.1f s)", report.after_step,
-                                  report.loss, 100 * report.top1, report.samples,
-                                  absl::ToDoubleSeconds(report.duration)));
+  progress_->Note(absl::StrFormat("after step %d: test %s, %.1f s", report.after_step,
+                                  DescribeEvaluation(report, is_text_), absl::ToDoubleSeconds(report.duration)));
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "coordinator/cli/run_console.h"
 #include "coordinator/report/run_directory.h"
+#include "coordinator/run/group_check.h"
 #include "coordinator/run/init_from.h"
 #include "coordinator/run/run_host.h"
 #include "proto/base/status.h"
@@ -122,14 +123,20 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   (*console)->Note(absl::StrFormat("training \"%s\": %d stages, %d steps of %d samples in %d micro-batches, into %s",
                                    job.name(), setup->stages(), setup->plan.total_steps, job.batch().samples(),
                                    job.batch().micro_batches(), (*directory)->path()));
-  StoppingObserver observer(console->get(), request.on_step);
-  if (initial.has_value()) {
-    setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) {
-      const absl::StatusOr<std::string> line = initial->Check(ready);
-      if (line.ok()) (*console)->Note(*line);
-      return line.status();
-    };
+  if (job.model().resnet().norm() == v1::BATCH_NORM) {
+    (*console)->Note(absl::StrFormat(
+        "BatchNorm normalises by the statistics of one micro-batch (about %d samples): results depend on "
+        "batch.micro_batches",
+        job.batch().samples() / job.batch().micro_batches()));
   }
+  StoppingObserver observer(console->get(), request.on_step);
+  setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) -> absl::Status {
+    RESBM_RETURN_IF_ERROR(CheckParameterGroups(job.optimizer(), ready));
+    if (!initial.has_value()) return absl::OkStatus();
+    RESBM_ASSIGN_OR_RETURN(const std::string line, initial->Check(ready));
+    (*console)->Note(line);
+    return absl::OkStatus();
+  };
   RunHost host(&*setup, fleet.get(), initial.has_value() ? initial->shards() : std::vector<std::string>(), &observer);
   observer.set_host(&host);
   if (request.on_start) request.on_start(setup->plan.total_steps);

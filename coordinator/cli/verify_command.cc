@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coordinator/cli/exit_code.h"
@@ -41,6 +42,7 @@ absl::StatusOr<v1::Job> ShortJob(const VerifyOptions& options, bool split) {
   }
   set.push_back(absl::StrCat("run.steps=", options.steps));
   set.push_back("run.evaluate=false");
+  set.push_back("run.signals=true");
   RESBM_ASSIGN_OR_RETURN(LoadedJob loaded,
                          LoadValidJob(options.job.job, set, split ? options.fleet.requested() : std::optional<int>(1)));
   return std::move(loaded.job);
@@ -71,6 +73,16 @@ absl::StatusOr<RunTrace> Train(const v1::Job& job, const VerifyOptions& options,
       step.squared_norms.insert(step.squared_norms.end(), computed.squared_norms().begin(),
                                 computed.squared_norms().end());
     }
+    const auto add_signals = [&](const v1::Computed& computed, absl::string_view prefix) {
+      for (const v1::Signal& signal : computed.signals()) {
+        if (!absl::StartsWith(signal.name(), prefix)) continue;
+        step.at_cuts.emplace_back(absl::StrCat(signal.cut_point(), " ", signal.name()), signal.value());
+      }
+    };
+    for (const v1::Computed& computed : report.computed) add_signals(computed, "z_");
+    for (auto computed = report.computed.rbegin(); computed != report.computed.rend(); ++computed) {
+      add_signals(*computed, "gradient_");
+    }
     stages = report.computed.size();
     return true;
   };
@@ -90,7 +102,7 @@ absl::StatusOr<RunTrace> TraceOf(const std::string& path) {
   auto lines = ParseMetrics(metrics);
   if (!lines.ok()) return Annotate(lines.status(), absl::StrCat(path, "/", kMetricsFile));
   for (const MetricsLine& line : *lines) {
-    trace.steps.push_back({line.step, line.loss, line.grad_norm, line.skipped, {}});
+    trace.steps.push_back({line.step, line.loss, line.grad_norm, line.skipped, {}, {}});
   }
   RESBM_ASSIGN_OR_RETURN(trace.weights, ReadWholeFile(absl::StrCat(path, "/", kModelFile)));
   return trace;

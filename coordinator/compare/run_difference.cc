@@ -62,6 +62,21 @@ TensorDifference Differs(const SafetensorsEntry& a, const SafetensorsEntry& b) {
   return {a.name, absl::StrCat("other bytes (", a.dtype, ")"), kInfinity};
 }
 
+std::vector<TensorDifference> SignalDifferences(const StepTrace& a, const StepTrace& b) {
+  std::vector<TensorDifference> differences;
+  for (std::size_t i = 0; i < std::min(a.at_cuts.size(), b.at_cuts.size()); ++i) {
+    const auto& [name, x] = a.at_cuts[i];
+    const auto& [other, y] = b.at_cuts[i];
+    if (name != other) {
+      differences.push_back({name, absl::StrCat("in the other ", other), kInfinity});
+    } else if (!SameBits(x, y)) {
+      differences.push_back(
+          {name, absl::StrFormat("%.9g and %.9g (relative %.2g)", x, y, Relative(x, y)), Relative(x, y)});
+    }
+  }
+  return differences;
+}
+
 // Empty: the same.
 std::string StepDifference(const StepTrace& a, const StepTrace& b) {
   if (a.step != b.step) return absl::StrFormat("step %d in one, %d in the other", a.step, b.step);
@@ -75,9 +90,12 @@ std::string StepDifference(const StepTrace& a, const StepTrace& b) {
     return absl::StrFormat("step %d: equal loss, gradient norm %.9g and %.9g (relative %.2g)", a.step, x, y,
                            Relative(x, y));
   }
-  return a.squared_norms == b.squared_norms
+  if (a.squared_norms != b.squared_norms) {
+    return absl::StrFormat("step %d: equal loss and gradient norm, but not in every parameter", a.step);
+  }
+  return SignalDifferences(a, b).empty()
              ? ""
-             : absl::StrFormat("step %d: equal loss and gradient norm, but not in every parameter", a.step);
+             : absl::StrFormat("step %d: equal loss and gradients, but not at every cut point", a.step);
 }
 
 std::vector<TensorDifference> GradientDifferences(const StepTrace& a, const StepTrace& b,
@@ -134,10 +152,12 @@ absl::StatusOr<RunDifference> CompareRuns(const RunTrace& a, const RunTrace& b) 
   if (difference.steps > 0) {
     difference.parameters =
         static_cast<int>(std::min(a.steps.front().squared_norms.size(), b.steps.front().squared_norms.size()));
+    difference.signals = static_cast<int>(std::min(a.steps.front().at_cuts.size(), b.steps.front().at_cuts.size()));
   }
   for (int i = 0; i < difference.steps && difference.first_step.empty(); ++i) {
     difference.first_step = StepDifference(a.steps[i], b.steps[i]);
     if (difference.first_step.empty()) continue;
+    difference.at_cuts = SignalDifferences(a.steps[i], b.steps[i]);
     difference.gradients = GradientDifferences(a.steps[i], b.steps[i], a.parameters);
   }
   if (difference.first_step.empty() && a.steps.size() != b.steps.size()) {
@@ -151,14 +171,16 @@ absl::StatusOr<RunDifference> CompareRuns(const RunTrace& a, const RunTrace& b) 
 
 std::string Describe(const RunTrace& a, const RunTrace& b, const RunDifference& d) {
   if (d.equal()) {
-    const std::string gradients =
+    std::string gradients =
         d.parameters > 0 ? absl::StrFormat("gradient norms of %d parameters, ", d.parameters) : "gradient norms, ";
+    if (d.signals > 0) absl::StrAppendFormat(&gradients, "%d signals at cut points, ", d.signals);
     return absl::StrFormat("equal in every bit: %s and %s, %d step%s (losses, %s%d weight tensors)\n", a.name, b.name,
                            d.steps, d.steps == 1 ? "" : "s", gradients, d.tensors);
   }
   std::string out = absl::StrFormat("NOT EQUAL: %s and %s\n", a.name, b.name);
   absl::StrAppendFormat(&out, "  first difference: %s\n",
                         d.first_step.empty() ? "in the final weights; losses and gradients are equal" : d.first_step);
+  AppendTensors("signals at cut points, in the order of computing", d.signals, d.at_cuts, &out);
   AppendTensors("gradients of that step", d.parameters, d.gradients, &out);
   AppendTensors("final weights", d.tensors, d.weights, &out);
   return out;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +21,9 @@ struct StepTrace {
   bool skipped = false;
   // Of the gradient of each parameter in global order; empty where only metrics.jsonl is left.
   std::vector<double> squared_norms;
+  // Signals of the cut points by name, "group0.1 z_rms": of what crosses, first to last, then of gradients, last to
+  // first, so that the first that differs says between which cut points it begins. Empty where they were not taken.
+  std::vector<std::pair<std::string, double>> at_cuts;
 };
 
 struct RunTrace {
@@ -43,6 +47,9 @@ struct RunDifference {
   int tensors = 0;     // of weights
   // The first step that differs, and how; empty: none.
   std::string first_step;
+  // At that step: signals that differ, in the order of computing.
+  std::vector<TensorDifference> at_cuts;
+  int signals = 0;  // compared, a step
   // At that step: the parameters whose gradient norms differ, in global order.
   std::vector<TensorDifference> gradients;
   // In the order of the file.

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace resbm::coordinator {
 namespace {
 
@@ -113,6 +115,13 @@ void CheckOptimizer(const v1::Optimizer& optimizer, FieldErrors& errors) {
       break;
   }
   CheckNotNegative(optimizer.clip_norm(), "optimizer.clip_norm", errors);
+  for (int i = 0; i < optimizer.group_size(); ++i) {
+    const v1::Optimizer::ParameterGroup& group = optimizer.group(i);
+    const std::string path = absl::StrCat("optimizer.group[", i, "].");
+    if (group.match().empty()) errors.Add(path + "match", "is empty; give a pattern such as \"boundaries.*\"");
+    CheckNotNegative(group.rate_ratio(), path + "rate_ratio", errors);
+    CheckNotNegative(group.weight_decay(), path + "weight_decay", errors);
+  }
   CheckSchedule(optimizer.schedule(), errors);
 }
 

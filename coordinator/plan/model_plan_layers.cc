@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/plan/model_plan.h"
+#include "coordinator/plan/model_plan_boundary.h"
+#include "coordinator/plan/model_plan_transformer.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -27,12 +29,6 @@ struct Shape {
   std::int64_t pixels() const { return height * width; }
   std::int64_t values() const { return channels * pixels(); }
 };
-
-bool InRange(std::int64_t value, std::int64_t most, const std::string& path, FieldErrors& errors) {
-  if (value >= 1 && value <= most) return true;
-  errors.Add(path, value, value < 1 ? " is too small; at least 1" : absl::StrCat(" is too large; at most ", most));
-  return false;
-}
 
 // A convolution with padding kernel/2 of an odd kernel.
 Shape Strided(const Shape& in, std::int64_t channels, int stride) {
@@ -76,6 +72,8 @@ class LayerList {
     return layer;
   }
 
+  FieldErrors& errors() { return errors_; }
+
   // Groups over `channels` on `at`; a group of one value would always come out as its bias.
   int NormGroups(int channels, int limit, const Shape& at, const std::string& path, const std::string& layer) {
     const int groups = LargestDivisor(channels, limit);
@@ -110,10 +108,19 @@ void AddLinear(std::string name, std::int64_t out, bool relu, LayerList& list) {
   layer.mutable_linear()->set_relu(relu);
 }
 
-void AddStem(const v1::ResNet::Stem& stem, int norm_groups, LayerList& list) {
+// What norms are, of every layer. BatchNorm has no groups.
+struct Norms {
+  bool batch = false;
+  int groups = 0;
+  int Groups(int channels, const Shape& at, const std::string& path, const std::string& layer, LayerList& list) const {
+    return batch ? 0 : list.NormGroups(channels, groups, at, path, layer);
+  }
+};
+
+void AddStem(const v1::ResNet::Stem& stem, const Norms& norms, LayerList& list) {
   const Shape in = list.shape();
   const Shape out = Strided(in, stem.channels(), stem.stride());
-  const int groups = list.NormGroups(stem.channels(), norm_groups, out, "model.resnet.stem", "stem");
+  const int groups = norms.Groups(stem.channels(), out, "model.resnet.stem", "stem", list);
   v1::ConvStem& spec =
       *list.Add("stem", ConvParameters(in.channels, out.channels, stem.kernel()) + NormParameters(out.channels),
                 ConvFlops(in.channels, out, stem.kernel()), out)
@@ -123,9 +130,23 @@ void AddStem(const v1::ResNet::Stem& stem, int norm_groups, LayerList& list) {
   spec.set_kernel(stem.kernel());
   spec.set_stride(stem.stride());
   spec.set_norm_groups(groups);
+  spec.set_batch_norm(norms.batch);
 }
 
-void AddBlock(const std::string& name, bool bottleneck, int channels, int stride, int norm_groups,
+void AddResbm(const std::string& name, const v1::ResNet::Group& group, int stride, const std::string& path,
+              LayerList& list) {
+  const Shape in = list.shape();
+  v1::Boundary block = group.resbm();
+  block.set_out_channels(group.channels());
+  block.set_stride(stride);
+  v1::BoundarySpec spec =
+      ExpandResbmLayer(block, path + ".resbm", name, {in.channels, in.height, in.width}, list.errors());
+  *list.Add(name, spec.encoder_parameters() + spec.decoder_parameters(), spec.encoder_flops() + spec.decoder_flops(),
+            Strided(in, group.channels(), stride))
+       .mutable_resbm() = std::move(spec);
+}
+
+void AddBlock(const std::string& name, bool bottleneck, int channels, int stride, const Norms& norms,
               const std::string& path, LayerList& list) {
   const Shape in = list.shape();
   const Shape out = Strided(in, channels, stride);
@@ -147,8 +168,8 @@ void AddBlock(const std::string& name, bool bottleneck, int channels, int stride
   }
   if (stride > 1 || in.channels != out.channels) add(in.channels, out, 1);
 
-  const int groups = list.NormGroups(channels, norm_groups, out, path, name);
-  const int inner_groups = bottleneck ? list.NormGroups(channels / 4, norm_groups, inner_out, path, name) : 0;
+  const int groups = norms.Groups(channels, out, path, name, list);
+  const int inner_groups = bottleneck ? norms.Groups(channels / 4, inner_out, path, name, list) : 0;
   v1::ResidualBlock& spec = *list.Add(name, parameters, flops, out).mutable_residual_block();
   spec.set_bottleneck(bottleneck);
   spec.set_in_channels(static_cast<std::uint32_t>(in.channels));
@@ -156,6 +177,7 @@ void AddBlock(const std::string& name, bool bottleneck, int channels, int stride
   spec.set_stride(stride);
   spec.set_norm_groups(groups);
   spec.set_inner_norm_groups(inner_groups);
+  spec.set_batch_norm(norms.batch);
 }
 
 bool CheckImage(const v1::ImageShape& image, const std::string& path, FieldErrors& errors) {
@@ -205,12 +227,19 @@ bool CheckResNet(const v1::ResNet& resnet, FieldErrors& errors) {
 std::vector<v1::LayerSpec> ResNetLayers(const v1::ResNet& resnet, const BoundaryChanges& changes,
                                         FieldErrors& errors) {
   LayerList list(resnet.input(), changes, errors);
-  AddStem(resnet.stem(), resnet.norm_groups(), list);
+  const Norms norms = {resnet.norm() == v1::BATCH_NORM, resnet.norm_groups()};
+  AddStem(resnet.stem(), norms, list);
   for (int i = 0; i < resnet.group_size(); ++i) {
     const v1::ResNet::Group& group = resnet.group(i);
     for (int j = 0; j < group.blocks(); ++j) {
-      AddBlock(absl::StrCat("group", i, ".", j), group.block() == v1::ResNet::BOTTLENECK, group.channels(),
-               j == 0 ? group.stride() : 1, resnet.norm_groups(), absl::StrCat("model.resnet.group[", i, "]"), list);
+      const std::string name = absl::StrCat("group", i, ".", j);
+      const std::string path = absl::StrCat("model.resnet.group[", i, "]");
+      const int stride = j == 0 ? group.stride() : 1;
+      if (group.block() == v1::ResNet::RESBM) {
+        AddResbm(name, group, stride, path, list);
+      } else {
+        AddBlock(name, group.block() == v1::ResNet::BOTTLENECK, group.channels(), stride, norms, path, list);
+      }
     }
   }
   const Shape last = list.shape();
@@ -244,6 +273,12 @@ std::vector<v1::LayerSpec> MlpLayers(const v1::Mlp& mlp, const BoundaryChanges& 
 
 }  // namespace
 
+bool InRange(std::int64_t value, std::int64_t most, const std::string& path, FieldErrors& errors) {
+  if (value >= 1 && value <= most) return true;
+  errors.Add(path, value, value < 1 ? " is too small; at least 1" : absl::StrCat(" is too large; at most ", most));
+  return false;
+}
+
 std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, const BoundaryChanges& changes, FieldErrors& errors) {
   switch (model.kind_case()) {
     case v1::Model::kResnet:
@@ -252,10 +287,10 @@ std::vector<v1::LayerSpec> ExpandLayers(const v1::Model& model, const BoundaryCh
     case v1::Model::kMlp:
       if (!CheckMlp(model.mlp(), errors)) return {};
       return MlpLayers(model.mlp(), changes, errors);
-    case v1::Model::kTransformer: errors.Add("model.transformer", "language models are not implemented"); return {};
+    case v1::Model::kTransformer: return TransformerLayers(model.transformer(), changes, errors);
     case v1::Model::KIND_NOT_SET: break;
   }
-  errors.Add("model", "says no kind of model; choose resnet {} or mlp {}");
+  errors.Add("model", "says no kind of model; choose resnet {}, mlp {} or transformer {}");
   return {};
 }
 

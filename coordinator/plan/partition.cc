@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "coordinator/data/normalization.h"
 #include "coordinator/job/nearest_name.h"
 #include "coordinator/plan/partition_balance.h"
 #include "proto/base/encoded_tensor.h"
@@ -124,24 +125,6 @@ std::optional<std::vector<int>> CutsByHand(const v1::Partition& partition, const
   return cuts;
 }
 
-struct Normalisation {
-  std::vector<float> mean;
-  std::vector<float> std;
-};
-
-// Of the training images scaled to [0, 1], per channel: the figures in common use for each data set.
-Normalisation NormalisationOf(const v1::Data& data) {
-  switch (data.kind_case()) {
-    case v1::Data::kFashionMnist: return {{0.2860f}, {0.3530f}};
-    case v1::Data::kMnist: return {{0.1307f}, {0.3081f}};
-    case v1::Data::kCifar10: return {{0.4914f, 0.4822f, 0.4465f}, {0.2470f, 0.2435f, 0.2616f}};
-    case v1::Data::kCifar100: return {{0.5071f, 0.4865f, 0.4409f}, {0.2673f, 0.2564f, 0.2762f}};
-    case v1::Data::kText:
-    case v1::Data::KIND_NOT_SET: break;
-  }
-  return {};
-}
-
 void SetAdamW(const v1::Optimizer::AdamW& adamw, v1::AdamWOptions* out) {
   out->set_beta1(adamw.beta1());
   out->set_beta2(adamw.beta2());
@@ -162,6 +145,12 @@ void SetMuon(const v1::Optimizer::Muon& muon, v1::MuonOptions* out) {
 
 v1::OptimizerSpec OptimizerOf(const v1::Optimizer& optimizer) {
   v1::OptimizerSpec spec;
+  for (const v1::Optimizer::ParameterGroup& group : optimizer.group()) {
+    v1::ParameterGroup& out = *spec.add_groups();
+    out.set_pattern(group.match());
+    out.set_rate_ratio(group.rate_ratio());
+    if (group.has_weight_decay()) out.set_weight_decay(group.weight_decay());
+  }
   if (optimizer.has_sgd()) {
     spec.mutable_sgd()->set_momentum(optimizer.sgd().momentum());
     spec.mutable_sgd()->set_nesterov(optimizer.sgd().nesterov());
@@ -178,9 +167,17 @@ v1::OptimizerSpec OptimizerOf(const v1::Optimizer& optimizer) {
 }  // namespace
 
 std::uint64_t CrossingBytes(const v1::BoundarySpec& boundary) {
-  std::uint64_t values = 1;
-  for (const std::int64_t dim : boundary.wire_shape()) values *= dim;
-  return BytesOf(boundary.activation_codec(), values) + BytesOf(boundary.gradient_codec(), values);
+  std::uint64_t bytes = 0;
+  for (const v1::WireTensor& tensor : boundary.wire()) {
+    std::uint64_t values = 1;
+    for (const std::int64_t dim : tensor.shape()) values *= dim;
+    if (tensor.activation_codec() == v1::CODEC_RAW) {
+      bytes += values * SizeOf(static_cast<WireDtype>(tensor.dtype()));
+    } else {
+      bytes += BytesOf(tensor.activation_codec(), values) + BytesOf(tensor.gradient_codec(), values);
+    }
+  }
+  return bytes;
 }
 
 int StageCount(const v1::Job& job, std::optional<int> requested) {
@@ -246,17 +243,22 @@ v1::StageSpec MakeStageSpec(const v1::Job& job, const ModelPlan& model, const Pa
   const int last = stage + 1 == stages ? static_cast<int>(model.boundaries.size()) - 1 : partition.cuts[stage];
   for (int i = before < 0 ? 0 : before; i <= last; ++i) *spec.add_boundaries() = model.boundaries[i];
   *spec.mutable_optimizer() = OptimizerOf(job.optimizer());
-  spec.set_loss(v1::StageSpec::CROSS_ENTROPY);
+  const bool is_text = job.model().has_transformer();
+  spec.set_input(is_text ? v1::StageSpec::TOKENS : v1::StageSpec::IMAGES);
+  spec.set_loss(is_text ? v1::StageSpec::TOKEN_CROSS_ENTROPY : v1::StageSpec::CROSS_ENTROPY);
+  spec.set_precision(static_cast<v1::StageSpec::Precision>(job.precision()));  // the same numbers
+  spec.set_seed(job.seed());
+  spec.set_signals(job.run().signals());
   spec.set_threads(job.run().threads_per_stage());
   spec.set_deterministic(job.run().deterministic());
   spec.set_channels_last(job.run().channels_last());
   if (stage == 0) {
-    const Normalisation normalisation = NormalisationOf(job.data());
-    spec.mutable_input_mean()->Assign(normalisation.mean.begin(), normalisation.mean.end());
-    spec.mutable_input_std()->Assign(normalisation.std.begin(), normalisation.std.end());
+    const Normalization scale = NormalizationOf(job.data());
+    spec.mutable_input_mean()->Assign(scale.mean.begin(), scale.mean.end());
+    spec.mutable_input_std()->Assign(scale.standard_deviation.begin(), scale.standard_deviation.end());
     *spec.mutable_input_shape() = model.layers.front().input_shape();
   } else {
-    *spec.mutable_input_shape() = model.boundaries[before].wire_shape();
+    *spec.mutable_input_shape() = model.boundaries[before].wire(0).shape();
   }
   for (const int window : windows) spec.add_windows(window);
   return spec;

@@ -52,8 +52,9 @@ absl::StatusOr<PartitionPlan> PlanPartition(const v1::Job& job, const ModelPlan&
 std::uint64_t CrossingBytes(const v1::BoundarySpec& boundary);
 
 // What the stage is told, but for its neighbours and the link key. `windows` are those of all stages, as
-// the schedule resolves them. input_shape is what arrives there: uint8 images on the first stage, else the
-// wire shape of the boundary before it. Job, plan and partition belong together and are valid.
+// the schedule resolves them. input_shape is what arrives there: uint8 images or bytes of text on the first
+// stage, else the first tensor that crosses the boundary before it. Job, plan and partition belong together
+// and are valid.
 v1::StageSpec MakeStageSpec(const v1::Job& job, const ModelPlan& model, const PartitionPlan& partition, int stage,
                             absl::Span<const int> windows);
 

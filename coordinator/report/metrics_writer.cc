@@ -24,7 +24,9 @@ std::string ToJsonLine(const MetricsRow& row) {
       {"fence", absl::StrCat(row.fence_epoch, ".", row.fence_generation)},
       {"epoch", row.epoch},
   };
+  if (row.tokens.has_value()) json["tokens"] = *row.tokens;
   if (row.grad_norm.has_value()) json["grad_norm"] = *row.grad_norm;
+  if (!row.signals.empty()) json["signals"] = row.signals;
   if (!row.non_finite.empty()) json["non_finite"] = row.non_finite;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

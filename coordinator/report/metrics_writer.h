@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ struct MetricsRow {
   std::int64_t step = 0;  // from 1
   double loss = 0;        // mean of the step; null in the file when not finite
   std::int64_t samples = 0;
+  // Bytes of text that are predicted; absent from the file for images.
+  std::optional<std::int64_t> tokens;
   double step_seconds = 0;
   double learning_rate = 0;
   bool skipped = false;
@@ -28,6 +31,8 @@ struct MetricsRow {
   std::int64_t epoch = 0;
   // Norm of the mean gradient before clipping.
   std::optional<double> grad_norm;
+  // Of each cut point, by name (v1::Signal says which); absent from the file when empty, null where not finite.
+  std::map<std::string, std::map<std::string, double>> signals;
   // Why it was skipped; absent from the file when empty.
   std::vector<std::string> non_finite;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "coordinator/run/state_id.h"
+#include "proto/base/status.h"
 #include "proto/wire/tensor_frame.h"
 
 namespace resbm::coordinator {
@@ -33,7 +34,7 @@ std::int64_t StepShape::samples() const {
 }
 
 RunDriver::RunDriver(RunPlan plan, const Clock* clock, Environment* environment)
-    : plan_(std::move(plan)), clock_(clock), environment_(environment) {
+    : plan_(std::move(plan)), clock_(clock), environment_(environment), scaler_(plan_.scale_loss) {
   stages_.resize(plan_.stages.size());
   attached_.resize(plan_.stages.size());
   ready_.resize(plan_.stages.size());
@@ -199,7 +200,14 @@ v1::Begin RunDriver::MakeBegin(std::int64_t step, std::uint64_t base_state_id) {
   begin.set_base_state_id(base_state_id);
   begin.set_program_id(ProgramId(true, shape.micro_batches.size()));
   AddMicroBatches(shape.micro_batches, begin.mutable_micro_batches());
-  begin.set_total_weight(static_cast<double>(shape.samples()));
+  auto index = shape.sample_indices.begin();
+  for (v1::MicroBatch& m : *begin.mutable_micro_batches()) {
+    for (std::int64_t i = 0; i < m.samples() && index != shape.sample_indices.end(); ++i) {
+      m.add_sample_indices(*index++);
+    }
+  }
+  begin.set_total_weight(shape.total_weight());
+  if (plan_.scale_loss) begin.set_loss_scale(scaler_.scale());
   begin.set_stall_seconds(absl::ToDoubleSeconds(StallLimit()));
   if (step < plan_.total_steps && !EvaluationFollows(step)) {
     AddMicroBatches(plan_.step_shape(step + 1).micro_batches, begin.mutable_prefetch());
@@ -270,7 +278,10 @@ void RunDriver::DecideStep() {
     report_.computed.push_back(*std::move(s.computed));
     s.computed.reset();
   }
-  report_.decision = Decide(report_.computed, static_cast<double>(report_.shape.samples()), plan_.clip_norm);
+  const absl::Status counted = CheckWeight(report_.computed, report_.shape.total_weight());
+  if (!counted.ok()) return Fail(Annotate(counted, absl::StrFormat("step %d", step_)));
+  report_.decision = Decide(report_.computed, report_.shape.total_weight(), plan_.clip_norm, scaler_.scale());
+  scaler_.OnStep(report_.decision.decision == v1::Commit::SKIP);
   report_.learning_rate = plan_.learning_rate(step_);
 
   v1::ControlRequest request;

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "coordinator/run/blame.h"
+#include "coordinator/run/loss_scaler.h"
 #include "coordinator/run/step_decision.h"
 #include "proto/base/clock.h"
 #include "proto/resbm/v1/control.pb.h"
@@ -32,7 +33,13 @@ namespace resbm::coordinator {
 struct StepShape {
   std::int64_t epoch = 0;  // of the data, from 0
   std::vector<std::int64_t> micro_batches;
+  // What the step's sums are divided by; 0 = the samples.
+  double weight = 0;
+  // Of the samples in their order, for models that draw dropout from them; else empty.
+  std::vector<std::uint64_t> sample_indices;
+
   std::int64_t samples() const;
+  double total_weight() const { return weight > 0 ? weight : static_cast<double>(samples()); }
 };
 
 // What a run is, fixed before it starts.
@@ -54,6 +61,8 @@ struct RunPlan {
   std::function<StepShape(std::int64_t step)> step_shape;
   std::function<double(std::int64_t step)> learning_rate;
   double clip_norm = 0;
+  // Whether the loss is scaled so that fp16 gradients keep in range.
+  bool scale_loss = false;
   // Programs of all stages for a number of micro-batches; the driver gives them their ids.
   std::function<std::vector<v1::DefineProgram>(std::uint32_t micro_batches)> train_programs;
   std::function<std::vector<v1::DefineProgram>(std::uint32_t micro_batches)> evaluation_programs;
@@ -81,7 +90,7 @@ struct StepReport {
 
 struct EvaluationReport {
   std::int64_t after_step = 0;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;  // of text: bytes that were predicted
   double loss = 0;
   double top1 = 0;  // fraction
   absl::Duration duration;
@@ -197,6 +206,7 @@ class RunDriver {
 
   std::int64_t step_ = 0;       // begun
   std::int64_t decided_ = 0;    // commit sent
+  LossScaler scaler_;
   std::int64_t committed_ = 0;  // every stage answered
   std::int64_t fed_ = 0;
   std::int64_t evaluated_after_ = 0;

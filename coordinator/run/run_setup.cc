@@ -1,9 +1,12 @@
 #include "coordinator/run/run_setup.h"
 
+#include <algorithm>
 #include <random>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coordinator/data/load_dataset.h"
 #include "coordinator/plan/learning_rate.h"
 #include "coordinator/plan/schedule.h"
 #include "coordinator/plan/simulate.h"
@@ -19,19 +22,25 @@ double BaseLearningRate(const v1::Optimizer& optimizer) {
 }
 
 absl::Status CheckDataFitsModel(const Dataset& data, const ModelPlan& model) {
-  const v1::LayerSpec& first = model.layers.front();
-  const v1::LayerSpec& last = model.layers.back();
-  const ImageSize& image = data.image_size();
-  if (first.input_shape_size() != 3 || first.input_shape(0) != image.channels ||
-      first.input_shape(1) != image.height || first.input_shape(2) != image.width) {
+  const auto& takes = model.layers.front().input_shape();
+  const auto& gives = model.layers.back().output_shape();
+  const std::vector<std::int64_t> dims = data.input_dims();
+  if (!std::equal(takes.begin(), takes.end(), dims.begin(), dims.end())) {
+    const ImageSize* image = data.image_size();
+    if (image == nullptr) {
+      return absl::InvalidArgumentError(absl::StrFormat("samples of the data are [%s], the model takes [%s]",
+                                                        absl::StrJoin(dims, ", "), absl::StrJoin(takes, ", ")));
+    }
     return absl::InvalidArgumentError(absl::StrFormat(
         "the data holds images of %d x %d x %d (channels, height, width), which is not the model's input{}; set "
         "input { channels: %d height: %d width: %d }",
-        image.channels, image.height, image.width, image.channels, image.height, image.width));
+        image->channels, image->height, image->width, image->channels, image->height, image->width));
   }
-  if (last.output_shape(0) != data.classes()) {
+  // Classes are the last dimension: of an image's logits the only one.
+  const std::int64_t classes = gives.empty() ? 0 : gives[gives.size() - 1];
+  if (classes != data.classes()) {
     return absl::InvalidArgumentError(absl::StrFormat("the data has %d classes, the model %d; set classes: %d",
-                                                      data.classes(), last.output_shape(0), data.classes()));
+                                                      data.classes(), classes, data.classes()));
   }
   return absl::OkStatus();
 }
@@ -61,15 +70,14 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
   const bool train = kind == RunKind::kTrain;
   const bool evaluate = !train || job.run().evaluate();
 
+  const std::int64_t context = job.model().transformer().context();
   if (train) {
-    RESBM_ASSIGN_OR_RETURN(Dataset data, LoadDataset(job.data(), Split::kTrain));
-    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(data, setup.model));
-    setup.train = std::make_shared<const Dataset>(std::move(data));
+    RESBM_ASSIGN_OR_RETURN(setup.train, LoadDataset(job.data(), Split::kTrain, context));
+    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(*setup.train, setup.model));
   }
   if (evaluate) {
-    RESBM_ASSIGN_OR_RETURN(Dataset data, LoadDataset(job.data(), Split::kTest));
-    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(data, setup.model));
-    setup.test = std::make_shared<const Dataset>(std::move(data));
+    RESBM_ASSIGN_OR_RETURN(setup.test, LoadDataset(job.data(), Split::kTest, context));
+    RESBM_RETURN_IF_ERROR(CheckDataFitsModel(*setup.test, setup.model));
   }
   BatchSource::Options batches;
   batches.seed = job.seed();
@@ -94,15 +102,21 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
   const std::shared_ptr<const BatchSource> source = setup.batches;
   if (train) {
     plan.total_steps = TotalSteps(job.run(), *source);
-    plan.step_shape = [source](std::int64_t step) {
+    plan.step_shape = [source, indices = job.model().transformer().dropout() > 0](std::int64_t step) {
       StepBatch batch = source->Plan(step);
-      return StepShape{batch.epoch, std::move(batch.micro_batch_sizes)};
+      StepShape shape;
+      shape.epoch = batch.epoch;
+      shape.weight = source->Weight(batch);
+      if (indices) shape.sample_indices.assign(batch.indices.begin(), batch.indices.end());
+      shape.micro_batches = std::move(batch.micro_batch_sizes);
+      return shape;
     };
     const double base = BaseLearningRate(job.optimizer());
     plan.learning_rate = [base, schedule = job.optimizer().schedule(), total = plan.total_steps](std::int64_t step) {
       return base * LearningRateFactor(schedule, step, total);
     };
     plan.clip_norm = job.optimizer().clip_norm();
+    plan.scale_loss = job.precision() == v1::FP16;
     plan.train_programs = [windows = setup.windows](std::uint32_t micro_batches) {
       return TrainingProgramMessages(static_cast<int>(micro_batches), windows);
     };

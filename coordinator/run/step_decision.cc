@@ -7,7 +7,8 @@
 
 namespace resbm::coordinator {
 
-StepDecision Decide(absl::Span<const v1::Computed> computed, double total_weight, double clip_norm) {
+StepDecision Decide(absl::Span<const v1::Computed> computed, double total_weight, double clip_norm,
+                    double loss_scale) {
   StepDecision d;
   double loss_sum = 0;
   double squared = 0;
@@ -32,15 +33,24 @@ StepDecision Decide(absl::Span<const v1::Computed> computed, double total_weight
   if (d.reasons.empty() && !std::isfinite(squared)) d.reasons.push_back("the global gradient norm is not finite");
 
   d.loss = loss_sum / total_weight;
-  d.gradient_norm = std::sqrt(squared) / total_weight;
+  d.gradient_norm = std::sqrt(squared) / (total_weight * loss_scale);
   if (!d.reasons.empty()) {
     d.decision = v1::Commit::SKIP;
     return d;
   }
   double clip = 1.0;
   if (clip_norm > 0) clip = std::min(1.0, clip_norm / (d.gradient_norm + 1e-6));
-  d.gradient_scale = static_cast<float>(clip / total_weight);
+  d.gradient_scale = static_cast<float>(clip / (total_weight * loss_scale));
   return d;
+}
+
+absl::Status CheckWeight(absl::Span<const v1::Computed> computed, double total_weight) {
+  const double counted = computed.empty() ? 0 : computed.back().weight();
+  if (counted == total_weight) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrFormat("stage %d counted %.17g samples or tokens with a target, the data has %.17g in this step; are "
+                      "coordinator and stage servers of the same release?",
+                      static_cast<int>(computed.size()) - 1, counted, total_weight));
 }
 
 }  // namespace resbm::coordinator

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "proto/resbm/v1/control.pb.h"
 
@@ -26,7 +27,13 @@ struct StepDecision {
 // `computed` in order of the stages. The global norm is the sum of the per-parameter squared norms in global
 // parameter order, in double, its root divided by the weight; the clip factor is that of
 // torch.nn.utils.clip_grad_norm_: min(1, clip_norm / (norm + 1e-6)). clip_norm 0 = no clipping.
-StepDecision Decide(absl::Span<const v1::Computed> computed, double total_weight, double clip_norm);
+// The gradients carry `loss_scale`; the decision takes it out again.
+StepDecision Decide(absl::Span<const v1::Computed> computed, double total_weight, double clip_norm,
+                    double loss_scale = 1);
+
+// INTERNAL: the last stage counted another weight than `total_weight`, which the coordinator took from the data: a
+// mask was lost or a sample counted twice, and every mean would be wrong.
+absl::Status CheckWeight(absl::Span<const v1::Computed> computed, double total_weight);
 
 }  // namespace resbm::coordinator
 

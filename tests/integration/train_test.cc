@@ -163,6 +163,10 @@ TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
       {"boundary.kind=LINEAR", "boundary.out_channels=12", "boundary.init.kind=KAIMING_FAN_IN", "wire.gradients=INT8"},
       {"boundary.kind=BOTTLENECK", "boundary.stride=2", "wire.activations=INT4"},
       {"boundary.kind=IDENTITY_BLOCK", "boundary.init.kind=TIED_ORTHOGONAL", "cut_point[1].boundary.kind=IDENTITY"},
+      {"boundary.kind=TOPK", "model.resnet.norm=BATCH_NORM", "recompute=BOUNDARY",
+       "optimizer.group=[{match: '*.bias' weight_decay: 0}, {match: 'boundaries.*' rate_ratio: 2}]"},
+      {"precision=BF16", "recompute=LAYERS", "recompute_layer=['group0.1']", "model.resnet.group[0].block=RESBM",
+       "model.resnet.group[0].resbm={ratio: 4 shortcut: DIRECT}"},
   };
   for (std::size_t v = 0; v < variants.size(); ++v) {
     std::vector<std::string> settings;
@@ -175,6 +179,10 @@ TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
     }
     EXPECT_EQ(Weights("v" + std::to_string(v) + "-1"), Weights("v" + std::to_string(v) + "-4")) << variants[v][0];
   }
+  // Signals of all cut points, the same wherever the model is cut.
+  ASSERT_EQ(Rows("v0-4")[0]["signals"].size(), 3u);
+  EXPECT_GT(Rows("v0-4")[0]["signals"]["group0.1"]["z_effective_rank"], 1);
+  EXPECT_EQ(Rows("v0-4")[0]["signals"], Rows("v0-1")[0]["signals"]);
   // 8 channels of 14 x 14 after group0.1; r = 4, twice for the transmitted shortcut: 784 values a sample, 68 bytes for
   // 64. Micro-batches of 14, 13, 13 and 4, 3, 3 samples; a mean step of two of 40 and one of 10 samples.
   const json down = Summary("v0-4")["boundaries"][2];

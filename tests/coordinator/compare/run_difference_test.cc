@@ -32,7 +32,7 @@ std::string Weights(const std::vector<std::pair<std::string, std::vector<float>>
 RunTrace Trace(const std::string& name) {
   RunTrace trace;
   trace.name = name;
-  trace.steps = {{1, 2.5, 3.0, false, {4, 5}}, {2, 2.25, 2.0, false, {1, 3}}};
+  trace.steps = {{1, 2.5, 3.0, false, {4, 5}, {}}, {2, 2.25, 2.0, false, {1, 3}, {}}};
   trace.parameters = {"stem.conv.weight", "head.weight"};
   trace.weights = Weights({{"stem.conv.weight", {1, 2}}, {"head.weight", {4}}});
   return trace;
@@ -103,6 +103,24 @@ TEST(RunDifference, NotAWeightsFileIsAnError) {
   RunTrace b = Trace("b");
   b.weights = "nonsense";
   EXPECT_EQ(CompareRuns(Trace("a"), b).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(RunDifference, SignalsSayBetweenWhichCutPointsItBegins) {
+  RunTrace a = Trace("a");
+  for (StepTrace& step : a.steps) {
+    step.at_cuts = {{"stem z_rms", 1}, {"group0.0 z_rms", 2}, {"group0.0 gradient_rms_before", 3}};
+  }
+  EXPECT_THAT(Describe(a, a, *CompareRuns(a, a)), HasSubstr("3 signals at cut points"));
+  RunTrace b = a;
+  b.steps[1].at_cuts[1].second = 2.5;
+  const auto quiet = CompareRuns(a, b);
+  EXPECT_FALSE(quiet->equal());
+  EXPECT_EQ(quiet->first_step, "step 2: equal loss and gradients, but not at every cut point");
+  b.steps[1].loss = 9;
+  const auto difference = CompareRuns(a, b);
+  EXPECT_THAT(difference->at_cuts, ElementsAre(Field(&TensorDifference::name, "group0.0 z_rms")));
+  EXPECT_THAT(Describe(a, b, *difference), HasSubstr("signals at cut points, in the order of computing: 1 of 3 differ\n"
+                                                     "    first:   group0.0 z_rms: 2 and 2.5 (relative 0.2)"));
 }
 
 }  // namespace

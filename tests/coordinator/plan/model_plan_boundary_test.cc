@@ -82,7 +82,8 @@ TEST(BoundaryPlan, ResolvesEveryFieldForTheStage) {
   v1::BoundarySpec expected;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       "cut_point: 'stem' kind: RESBM in_channels: 16 out_channels: 24 crossing_channels: 4 norm_groups: 2 "
-      "activation_codec: CODEC_FP16 gradient_codec: CODEC_FP16 input_shape: [16, 12, 12] wire_shape: [8, 6, 6] "
+      "wire { name: 'z' activation_codec: CODEC_FP16 gradient_codec: CODEC_FP16 shape: [8, 6, 6] } "
+      "input_shape: [16, 12, 12] "
       "output_shape: [24, 6, 6] shortcut: TRANSMIT stride: 2 init { kind: KAIMING_FAN_IN gain: 0.5 } "
       "low_dim { depth: 3 width: 2 attention: SELF_ATTENTION order: CONV_CONV_NORM } "
       "encoder_parameters: 136 decoder_parameters: 1500 encoder_flops: 9216 decoder_flops: 122112",
@@ -92,7 +93,7 @@ TEST(BoundaryPlan, ResolvesEveryFieldForTheStage) {
 
 TEST(BoundaryPlan, LayersAfterABoundaryTakeWhatItLeaves) {
   const ModelPlan plan = Plan("out_channels: 24 stride: 2");
-  EXPECT_EQ(Shape(plan.boundaries[0].wire_shape()), (std::vector<std::int64_t>{4, 6, 6}));
+  EXPECT_EQ(Shape(plan.boundaries[0].wire(0).shape()), (std::vector<std::int64_t>{4, 6, 6}));
   EXPECT_EQ(Shape(plan.layers[0].output_shape()), (std::vector<std::int64_t>{16, 12, 12}));
   EXPECT_EQ(Shape(plan.layers[1].input_shape()), (std::vector<std::int64_t>{24, 6, 6}));
   EXPECT_EQ(Shape(plan.layers[1].output_shape()), (std::vector<std::int64_t>{16, 6, 6}));
@@ -101,7 +102,7 @@ TEST(BoundaryPlan, LayersAfterABoundaryTakeWhatItLeaves) {
 
 TEST(BoundaryPlan, OfAnIdentityBlockTheWholeActivationCrosses) {
   const v1::BoundarySpec spec = Boundary("kind: IDENTITY_BLOCK");
-  EXPECT_EQ(Shape(spec.wire_shape()), (std::vector<std::int64_t>{16, 12, 12}));
+  EXPECT_EQ(Shape(spec.wire(0).shape()), (std::vector<std::int64_t>{16, 12, 12}));
   EXPECT_EQ(spec.crossing_channels(), 0u);
   EXPECT_EQ(spec.block_channels(), 4u);
 }

@@ -5,6 +5,7 @@
 
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace resbm::coordinator {
@@ -113,8 +114,8 @@ TEST(ExpandModel, BoundaryIsExact) {
   // Encoder 32 x 2 + 2. Decoder 2 x (2 x 2) + 2 x (9 x 2 x 2 + 2) + 2 x (2 x 32 + 32).
   ExpectEqual(plan.boundaries[0],
               "cut_point: 'group0.1' after_layer: 2 kind: RESBM in_channels: 32 out_channels: 32 crossing_channels: 2 "
-              "norm_groups: 2 activation_codec: CODEC_FP16 gradient_codec: CODEC_FP16 input_shape: [32, 14, 14] "
-              "wire_shape: [2, 14, 14] output_shape: [32, 14, 14] encoder_parameters: 66 decoder_parameters: 276 "
+              "norm_groups: 2 wire { name: 'z' shape: [2, 14, 14] "
+              "activation_codec: CODEC_FP16 gradient_codec: CODEC_FP16 } input_shape: [32, 14, 14] output_shape: [32, 14, 14] encoder_parameters: 66 decoder_parameters: 276 "
               "low_dim { depth: 2 width: 1 } init { gain: 1 } stride: 1 "
               "encoder_flops: 25088 decoder_flops: 78400");
   EXPECT_EQ(plan.parameters(), 352u + 2 * 18560 + 57728 + 73984 + 650 + 66 + 276);
@@ -144,16 +145,16 @@ TEST(ExpandModel, FieldsOfACutPointOverrideTheDefaults) {
              "cut_point { after: 'group1.0' boundary { kind: IDENTITY } wire { activations: FP32 } }");
   ASSERT_EQ(plan.boundaries.size(), 3u);
   EXPECT_EQ(plan.boundaries[0].crossing_channels(), 4u);
-  EXPECT_EQ(plan.boundaries[0].activation_codec(), v1::CODEC_BF16);
-  EXPECT_EQ(plan.boundaries[0].gradient_codec(), v1::CODEC_FP32);
+  EXPECT_EQ(plan.boundaries[0].wire(0).activation_codec(), v1::CODEC_BF16);
+  EXPECT_EQ(plan.boundaries[0].wire(0).gradient_codec(), v1::CODEC_FP32);
   EXPECT_EQ(plan.boundaries[1].crossing_channels(), 2u);
   EXPECT_EQ(plan.boundaries[1].norm_groups(), 1u);
-  EXPECT_EQ(plan.boundaries[1].activation_codec(), v1::CODEC_BF16);
-  EXPECT_EQ(plan.boundaries[1].gradient_codec(), v1::CODEC_FP16);
+  EXPECT_EQ(plan.boundaries[1].wire(0).activation_codec(), v1::CODEC_BF16);
+  EXPECT_EQ(plan.boundaries[1].wire(0).gradient_codec(), v1::CODEC_FP16);
   ExpectEqual(plan.boundaries[2],
               "cut_point: 'group1.0' after_layer: 3 kind: IDENTITY in_channels: 64 out_channels: 64 "
-              "activation_codec: CODEC_FP32 gradient_codec: CODEC_FP32 input_shape: [64, 7, 7] "
-              "wire_shape: [64, 7, 7] output_shape: [64, 7, 7]");
+              "wire { name: 'z' shape: [64, 7, 7] activation_codec: CODEC_FP32 gradient_codec: CODEC_FP32 } "
+              "input_shape: [64, 7, 7] output_shape: [64, 7, 7]");
 }
 
 TEST(ExpandModel, AnOverrideMayRestoreTheSchemasDefault) {
@@ -167,16 +168,35 @@ TEST(ExpandModel, IdentityStandsAnywhere) {
       std::string(kMlp) + "boundary { kind: IDENTITY } cut_point { after: 'flatten' } cut_point { after: 'hidden1' }");
   ASSERT_EQ(plan.boundaries.size(), 2u);
   EXPECT_EQ(plan.boundaries[1].in_channels(), 32u);
-  EXPECT_EQ(std::vector<std::int64_t>(plan.boundaries[1].wire_shape().begin(), plan.boundaries[1].wire_shape().end()),
+  EXPECT_EQ(std::vector<std::int64_t>(plan.boundaries[1].wire(0).shape().begin(), plan.boundaries[1].wire(0).shape().end()),
             std::vector<std::int64_t>{32});
 }
 
 TEST(ExpandModel, ResbmNeedsHeightAndWidth) {
   EXPECT_EQ(ErrorOf(std::string(kMlp) + "cut_point { after: 'hidden0' }"),
-            "cut_point[0].after: a RESBM boundary needs channels, height and width, but \"hidden0\" gives 128 values; "
-            "use boundary { kind: IDENTITY } there or another cut point");
-  EXPECT_EQ(ErrorOf(std::string(kResNet) + "cut_point { after: 'pool' }").substr(0, 40),
-            "cut_point[0].after: a RESBM boundary nee");
+            "cut_point[0].after: a boundary of kind RESBM takes an image, but \"hidden0\" gives single values; choose "
+            "boundary.kind IDENTITY or TOPK, or another cut point");
+  EXPECT_EQ(ErrorOf(std::string(kResNet) + "boundary { kind: LINEAR } cut_point { after: 'pool' }"),
+            "cut_point[0].after: a boundary of kind LINEAR takes a sequence or an image, but \"pool\" gives single "
+            "values; choose boundary.kind IDENTITY or TOPK, or another cut point");
+}
+
+TEST(ExpandModel, BoundariesOfSequencesDoNotFitImages) {
+  for (const std::string kind : {"ADAPTER", "IN_BRANCH"}) {
+    EXPECT_EQ(ErrorOf(std::string(kResNet) + "boundary { kind: " + kind + " } cut_point { after: 'stem' }"),
+              "cut_point[0].after: a boundary of kind " + kind + " takes a sequence, but \"stem\" gives an image; choose "
+              "boundary.kind RESBM, IDENTITY, LINEAR, TOPK, BOTTLENECK or IDENTITY_BLOCK, or another cut point");
+  }
+}
+
+TEST(ExpandModel, TopKStandsAnywhere) {
+  const ModelPlan images = Expand(std::string(kResNet) + "boundary { kind: TOPK ratio: 16 } cut_point { after: 'stem' }");
+  EXPECT_EQ(images.boundaries[0].kept(), 32u * 14 * 14 / 16);
+  EXPECT_EQ(images.boundaries[0].output_shape_size(), 3);
+  const ModelPlan values = Expand(std::string(kMlp) + "boundary { kind: TOPK ratio: 3 } cut_point { after: 'hidden0' }");
+  EXPECT_EQ(values.boundaries[0].kept(), 42u);
+  EXPECT_EQ(ErrorOf(std::string(kResNet) + "boundary { kind: TOPK stride: 2 } cut_point { after: 'stem' }"),
+            "boundary.stride: a boundary of kind TOPK keeps height and width; set it to 1");
 }
 
 TEST(ExpandModel, RatioDividesTheChannels) {
@@ -255,7 +275,7 @@ TEST(ExpandModel, HugeModelsAreRefusedBeforeTheyAreBuilt) {
 }
 
 TEST(ExpandModel, AModelMustBeChosen) {
-  EXPECT_EQ(ErrorOf(""), "model: says no kind of model; choose resnet {} or mlp {}");
+  EXPECT_EQ(ErrorOf(""), "model: says no kind of model; choose resnet {}, mlp {} or transformer {}");
 }
 
 TEST(LowDimNormGroups, KeepsEightValuesInAGroup) {
@@ -276,6 +296,54 @@ TEST(LargestDivisor, IsAtMostTheLimit) {
   EXPECT_EQ(LargestDivisor(30, 8), 6);
   EXPECT_EQ(LargestDivisor(4, 8), 4);
   EXPECT_EQ(LargestDivisor(7, 6), 1);
+}
+
+TEST(ExpandModel, BatchNormHasTheParametersOfGroupNormAndNoGroups) {
+  const ModelPlan groups = Expand(kResNet);
+  const ModelPlan batch = Expand(
+      "model { resnet { norm: BATCH_NORM stem { channels: 32 stride: 2 } group { blocks: 2 channels: 32 } "
+      "group { blocks: 2 channels: 64 stride: 2 } } } ");
+  ASSERT_EQ(batch.layers.size(), groups.layers.size());
+  EXPECT_TRUE(batch.layers[0].stem().batch_norm());
+  EXPECT_EQ(batch.layers[0].stem().norm_groups(), 0u);
+  EXPECT_TRUE(batch.layers[1].residual_block().batch_norm());
+  EXPECT_EQ(batch.layers[1].residual_block().norm_groups(), 0u);
+  EXPECT_EQ(batch.parameters(), groups.parameters());
+}
+
+constexpr char kResbmGroup[] =
+    "model { resnet { stem { channels: 32 stride: 2 } group { channels: 32 } "
+    "group { blocks: 2 channels: 64 stride: 2 block: RESBM resbm { ratio: 4 shortcut: PROJECTED } } } } ";
+
+TEST(ExpandModel, AResbmBlockIsALayerOfItsGroup) {
+  const ModelPlan plan = Expand(kResbmGroup);
+  const v1::LayerSpec& first = plan.layers[2];
+  EXPECT_EQ(first.name(), "group1.0");
+  EXPECT_EQ(first.resbm().kind(), v1::BoundarySpec::RESBM);
+  EXPECT_EQ(first.resbm().shortcut(), v1::BoundarySpec::PROJECTED);
+  EXPECT_EQ(first.resbm().in_channels(), 32u);
+  EXPECT_EQ(first.resbm().out_channels(), 64u);
+  EXPECT_EQ(first.resbm().crossing_channels(), 8u);
+  EXPECT_EQ(first.resbm().stride(), 2u);
+  EXPECT_TRUE(first.resbm().wire().empty());
+  EXPECT_EQ(first.output_shape(0), 64);
+  EXPECT_EQ(first.output_shape(1), 7);
+  // compressor 32 x 8 + 8, two norms 2 x 8 and 3x3 convolutions 9 x 8 x 8 + 8, expander 8 x 64 + 64, shortcut
+  // 32 x 64 + 64.
+  EXPECT_EQ(first.parameters(), 264u + 2 * (16 + 584) + 576 + 2112);
+  // In the second block, of 64 channels, the stride is 1.
+  EXPECT_EQ(plan.layers[3].resbm().stride(), 1u);
+  EXPECT_EQ(plan.layers[3].resbm().in_channels(), 64u);
+}
+
+TEST(ExpandModel, ResbmBlocksSayWhichFieldIsWrong) {
+  EXPECT_THAT(ErrorOf("model { resnet { stem { channels: 32 } group { channels: 32 block: RESBM resbm { ratio: 5 } } } }"),
+              ::testing::HasSubstr("model.resnet.group[0].resbm.ratio: 5 does not divide 32 channels"));
+  EXPECT_THAT(ErrorOf("model { resnet { stem { channels: 32 } "
+                      "group { channels: 64 block: RESBM resbm { ratio: 4 shortcut: DIRECT } } } }"),
+              ::testing::HasSubstr("model.resnet.group[0].resbm.shortcut: DIRECT needs as many channels"));
+  EXPECT_THAT(ErrorOf(std::string(kMlp) + "boundary { shortcut: DIRECT } cut_point { after: 'flatten' }"),
+              ::testing::HasSubstr("boundary.shortcut: DIRECT is of blocks within a stage"));
 }
 
 }  // namespace

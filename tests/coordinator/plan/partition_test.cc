@@ -166,7 +166,7 @@ TEST_F(StageSpecs, OptionsComeFromTheJob) {
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       "stage: 0 stages: 2 optimizer { sgd { momentum: 0.9 nesterov: true weight_decay: 0.0005 } } loss: CROSS_ENTROPY "
       "threads: 2 deterministic: false channels_last: true input_mean: 0.2860 input_std: 0.3530 "
-      "input_shape: [1, 28, 28] windows: [3, 2, 1]",
+      "input_shape: [1, 28, 28] windows: [3, 2, 1] seed: 1 signals: true",
       &expected));
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(spec, expected)) << spec.DebugString();
 }
@@ -222,6 +222,33 @@ TEST_F(StageSpecs, NormalisationIsThatOfTheDataSet) {
   job_.mutable_data()->mutable_cifar100();
   EXPECT_EQ(means(), (std::vector<float>{0.5071f, 0.4865f, 0.4409f}));
   EXPECT_EQ(stds(), (std::vector<float>{0.2673f, 0.2564f, 0.2762f}));
+}
+
+TEST_F(StageSpecs, ParameterGroupsComeFromTheJobInOrder) {
+  v1::Optimizer::ParameterGroup* group = job_.mutable_optimizer()->add_group();
+  group->set_match("boundaries.*");
+  group->set_rate_ratio(2);
+  group = job_.mutable_optimizer()->add_group();
+  group->set_match("*.bias");
+  group->set_weight_decay(0);
+  const v1::OptimizerSpec spec = Make(1, 0).optimizer();
+  ASSERT_EQ(spec.groups_size(), 2);
+  EXPECT_EQ(spec.groups(0).pattern(), "boundaries.*");
+  EXPECT_EQ(spec.groups(0).rate_ratio(), 2);
+  EXPECT_FALSE(spec.groups(0).has_weight_decay());
+  EXPECT_EQ(spec.groups(1).rate_ratio(), 1);
+  EXPECT_TRUE(spec.groups(1).has_weight_decay());
+}
+
+TEST_F(StageSpecs, SeedPrecisionAndSignalsComeFromTheJob) {
+  job_.set_seed(77);
+  job_.set_precision(v1::BF16);
+  EXPECT_TRUE(Make(1, 0).signals());
+  job_.mutable_run()->set_signals(false);
+  const v1::StageSpec spec = Make(1, 0);
+  EXPECT_EQ(spec.seed(), 77u);
+  EXPECT_EQ(spec.precision(), v1::StageSpec::BF16);
+  EXPECT_FALSE(spec.signals());
 }
 
 }  // namespace

@@ -38,6 +38,13 @@ TEST(MetricsWriter, ARowIsOneLineWithTheNamesOfTheContract) {
             "\n");
 }
 
+TEST(MetricsWriter, OfTextTheRowSaysHowManyBytesWerePredicted) {
+  MetricsRow row = Row();
+  row.tokens = 12000;
+  EXPECT_EQ(nlohmann::json::parse(ToJsonLine(row))["tokens"], 12000);
+  EXPECT_FALSE(nlohmann::json::parse(ToJsonLine(Row())).contains("tokens"));
+}
+
 TEST(MetricsWriter, ASkippedStepSaysWhyAndItsLossIsNull) {
   MetricsRow row = Row();
   row.skipped = true;
@@ -112,6 +119,14 @@ TEST(MetricsWriter, AMissingFolderIsNamed) {
   const auto writer = MetricsWriter::Open(folder / "absent/metrics.jsonl");
   EXPECT_EQ(writer.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(writer.status().message(), HasSubstr("absent/metrics.jsonl"));
+}
+
+TEST(MetricsWriter, SignalsStandByCutPointAndWhatIsNotFiniteIsNull) {
+  MetricsRow row = Row();
+  row.signals["group0.1"] = {{"z_rms", 0.5}, {"gradient_rms_after", std::numeric_limits<double>::infinity()}};
+  const auto json = nlohmann::json::parse(ToJsonLine(row));
+  EXPECT_EQ(json["signals"]["group0.1"]["z_rms"], 0.5);
+  EXPECT_TRUE(json["signals"]["group0.1"]["gradient_rms_after"].is_null());
 }
 
 }  // namespace

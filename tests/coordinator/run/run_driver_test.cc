@@ -68,6 +68,42 @@ TEST(RunDriver, ARunWithoutStepsEvaluatesOnce) {
   EXPECT_THAT(fleet.steps, IsEmpty());
 }
 
+TEST(RunDriver, AStepIsDividedByTheWeightOfItsDataAndStagesAreToldWhichSamplesTheyTake) {
+  FakeFleet fleet(2);
+  fleet.plan.step_shape = [](std::int64_t step) {
+    StepShape shape;
+    shape.micro_batches = {2, 1};
+    shape.weight = 16;
+    shape.sample_indices = {7, 8, 9 + static_cast<std::uint64_t>(step)};
+    return shape;
+  };
+  fleet.Start();
+  fleet.Run();
+  ASSERT_TRUE(fleet.driver->result().ok()) << fleet.driver->result();
+  EXPECT_DOUBLE_EQ(fleet.steps[0].decision.loss, 0.5);
+  EXPECT_EQ(fleet.steps[0].decision.gradient_scale, 1.0f / 16);
+  for (const auto& [stage, request] : fleet.requests) {
+    if (!request.has_begin()) continue;
+    const v1::Begin& begin = request.begin();
+    EXPECT_EQ(begin.total_weight(), 16);
+    ASSERT_EQ(begin.micro_batches_size(), 2);
+    EXPECT_THAT(begin.micro_batches(0).sample_indices(), ElementsAre(7, 8));
+    EXPECT_THAT(begin.micro_batches(1).sample_indices(), ElementsAre(10));
+    // What is announced is a shape only.
+    EXPECT_THAT(begin.prefetch(0).sample_indices(), IsEmpty());
+  }
+}
+
+TEST(RunDriver, AStageThatCountsAnotherWeightEndsTheRun) {
+  FakeFleet fleet(2);
+  fleet.miscounted = true;
+  fleet.Start();
+  fleet.Run();
+  EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(fleet.driver->result().message()), HasSubstr("step 1: stage 1 counted 3 "));
+  EXPECT_EQ(fleet.Count(v1::ControlRequest::kCommit), 0);
+}
+
 TEST(RunDriver, WhatIsWrongWithTheReadyStagesEndsTheRunBeforeItsFirstStep) {
   FakeFleet fleet(2);
   std::size_t asked = 0;
@@ -398,6 +434,23 @@ TEST(RunDriver, AnInterruptOfAnEvaluationAloneStopsAtOnce) {
   fleet.driver->Interrupt();
   EXPECT_TRUE(fleet.driver->finished());
   EXPECT_THAT(fleet.evaluations, IsEmpty());
+}
+
+TEST(RunDriver, TheLossScaleTravelsInBeginAndHalvesAfterASkippedStep) {
+  FakeFleet fleet(2);
+  fleet.plan.scale_loss = true;
+  fleet.poisoned = {{1, 2}};
+  fleet.Start();
+  fleet.Run();
+  std::vector<double> scales;
+  for (const auto& [stage, request] : fleet.requests) {
+    if (stage != 0) continue;
+    if (request.has_begin()) scales.push_back(request.begin().loss_scale());
+    if (request.commit().has_next()) scales.push_back(request.commit().next().loss_scale());
+  }
+  EXPECT_THAT(scales, ::testing::ElementsAre(LossScaler::kStart, LossScaler::kStart, LossScaler::kStart / 2));
+  EXPECT_EQ(fleet.steps[0].decision.gradient_scale * LossScaler::kStart, fleet.steps[2].decision.gradient_scale *
+                                                                             (LossScaler::kStart / 2));
 }
 
 }  // namespace
