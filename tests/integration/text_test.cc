@@ -187,18 +187,19 @@ TEST_F(Text, UnevenMasksAreExactForEveryNumberOfMicroBatches) {
 }
 
 TEST_F(Text, OfTopKBothTensorsAreCounted) {
-  const std::vector<std::string> sets = {"cut_point=[{after: 'block0' boundary {kind: TOPK ratio: 10}}]",
+  const std::vector<std::string> sets = {"cut_point=[{after: 'block0' boundary {kind: TOPK ratio: 4}}]",
                                          "run={steps: 3 evaluate: false}"};
   Train("run1", 1, sets);
   Train("run2", 2, sets);
   EXPECT_EQ(Weights("run2"), Weights("run1"));
   const json boundaries = Summary("run2")["boundaries"];
   ASSERT_EQ(boundaries.size(), 2u);
-  // 25 of the 256 values of each of 25 samples: fp16 both ways, their places as int16 downstream.
+  // 4 of the 16 values at each of 16 positions of 25 samples: fp16 both ways, their places as int16 downstream.
+  const int kept = 25 * 16 * 4;
   EXPECT_EQ(boundaries[0]["codec"], "fp16+int16");
-  EXPECT_EQ(boundaries[0]["payload_bytes"], 25 * 25 * (2 + 2));
+  EXPECT_EQ(boundaries[0]["payload_bytes"], kept * (2 + 2));
   EXPECT_EQ(boundaries[1]["codec"], "fp16");
-  EXPECT_EQ(boundaries[1]["payload_bytes"], 25 * 25 * 2);
+  EXPECT_EQ(boundaries[1]["payload_bytes"], kept * 2);
 }
 
 TEST_F(Text, Bf16HoldsTheFirstLawAndIsOnTheWire) {
