@@ -29,11 +29,19 @@ class FakeFleet : public RunDriver::Environment {
     plan.stages.resize(stages);
     plan.origin = "origin";
     plan.total_steps = 3;
-    plan.step_shape = [](std::int64_t) { return StepShape{0, {2, 2}}; };
+    plan.step_shape = [](std::int64_t) { return Shape(0); };
     plan.learning_rate = [](std::int64_t step) { return 0.1 * static_cast<double>(step); };
     plan.train_programs = plan.evaluation_programs = [stages](std::uint32_t) {
       return std::vector<v1::DefineProgram>(stages);
     };
+  }
+
+  // Two micro-batches of two.
+  static StepShape Shape(std::int64_t epoch) {
+    StepShape shape;
+    shape.epoch = epoch;
+    shape.micro_batches = {2, 2};
+    return shape;
   }
 
   RunDriver& Start() {

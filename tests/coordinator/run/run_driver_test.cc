@@ -42,7 +42,7 @@ TEST(RunDriver, FeedsAStepAheadAndNeverTwice) {
 TEST(RunDriver, NothingIsFedAheadOfAnEvaluation) {
   FakeFleet fleet(2);
   fleet.plan.evaluation_micro_batches = {2, 2};
-  fleet.plan.step_shape = [](std::int64_t step) { return StepShape{(step - 1) / 2, {2, 2}}; };
+  fleet.plan.step_shape = [](std::int64_t step) { return FakeFleet::Shape((step - 1) / 2); };
   fleet.Start();
   fleet.Run();
   EXPECT_THAT(fleet.calls, ElementsAre("open", "feed 1", "feed 2", "release 1", "release 2", "feed evaluation",
@@ -413,7 +413,7 @@ TEST(RunDriver, AnInterruptFinishesTheStepInWork) {
 TEST(RunDriver, AnInterruptFinishesTheEvaluationInWorkSoThatTheWeightsCanBeRead) {
   FakeFleet fleet(2);
   fleet.plan.evaluation_micro_batches = {4};
-  fleet.plan.step_shape = [](std::int64_t step) { return StepShape{step - 1, {2, 2}}; };  // an epoch each
+  fleet.plan.step_shape = [](std::int64_t step) { return FakeFleet::Shape(step - 1); };  // an epoch each
   fleet.Start();
   fleet.RunUntilSent(v1::ControlRequest::kEvaluate);
   fleet.driver->Interrupt();
