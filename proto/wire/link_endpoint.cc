@@ -142,53 +142,46 @@ std::uint64_t LinkEndpoint::retained_bytes() const {
 
 absl::StatusOr<OutgoingMessage> LinkEndpoint::Connect(std::shared_ptr<LinkConnection> connection,
                                                       std::uint64_t dial_seq) {
-  Forgotten replaced;
-  absl::StatusOr<OutgoingMessage> hello;
-  {
-    MutexLock lock(mutex_);
-    hello = ConnectLocked(std::move(connection), dial_seq, &replaced);
-  }
-  replaced.Close();
-  return hello;
+  return Take(std::move(connection), dial_seq);
 }
 
 absl::StatusOr<OutgoingMessage> LinkEndpoint::Dial(std::shared_ptr<LinkConnection> connection) {
-  Forgotten replaced;
-  absl::StatusOr<OutgoingMessage> hello;
-  {
-    MutexLock lock(mutex_);
-    // The same number again where there is no greater one.
-    hello = ConnectLocked(std::move(connection), std::max(dial_seq_ + 1, dial_seq_), &replaced);
-  }
-  replaced.Close();
-  return hello;
+  return Take(std::move(connection), std::nullopt);
 }
 
-absl::StatusOr<OutgoingMessage> LinkEndpoint::ConnectLocked(std::shared_ptr<LinkConnection> connection,
-                                                            std::uint64_t dial_seq, Forgotten* replaced) {
-  if (ended_) {
-    return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", Name(options_.fence),
-                                                      " has ended here: ", end_.ToString()));
+absl::StatusOr<OutgoingMessage> LinkEndpoint::Take(std::shared_ptr<LinkConnection> connection,
+                                                   std::optional<std::uint64_t> number) {
+  Forgotten replaced;
+  OutgoingMessage message;
+  {
+    MutexLock lock(mutex_);
+    if (ended_) {
+      return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", Name(options_.fence),
+                                                        " has ended here: ", end_.ToString()));
+    }
+    // The same number again where there is no greater one.
+    const std::uint64_t dial_seq = number.value_or(std::max(dial_seq_ + 1, dial_seq_));
+    if (dial_seq < dial_seq_) {
+      return absl::AbortedError(
+          absl::StrCat("link ", options_.link, ": dial ", dial_seq, " is older than dial ", dial_seq_));
+    }
+    replaced = ForgetLocked(absl::AbortedError(absl::StrCat("link ", options_.link, ": replaced by dial ", dial_seq)));
+    dial_seq_ = dial_seq;
+    connection_ = std::move(connection);
+    v1::Hello hello;
+    hello.set_protocol_version(kProtocolVersion);
+    hello.set_job_id(options_.job_id);
+    *hello.mutable_fence() = options_.fence;
+    hello.set_link_key(options_.link_key);
+    hello.set_link(options_.link);
+    hello.set_side(options_.side);
+    hello.set_dial_seq(dial_seq);
+    hello.set_received_tensors(incoming_.received());
+    message = EncodeHello(hello);
+    ++counters_.messages_sent;
+    counters_.metadata_bytes_sent += message.size() + kGrpcPrefixBytes;
   }
-  if (dial_seq < dial_seq_) {
-    return absl::AbortedError(
-        absl::StrCat("link ", options_.link, ": dial ", dial_seq, " is older than dial ", dial_seq_));
-  }
-  *replaced = ForgetLocked(absl::AbortedError(absl::StrCat("link ", options_.link, ": replaced by dial ", dial_seq)));
-  dial_seq_ = dial_seq;
-  connection_ = std::move(connection);
-  v1::Hello hello;
-  hello.set_protocol_version(kProtocolVersion);
-  hello.set_job_id(options_.job_id);
-  *hello.mutable_fence() = options_.fence;
-  hello.set_link_key(options_.link_key);
-  hello.set_link(options_.link);
-  hello.set_side(options_.side);
-  hello.set_dial_seq(dial_seq);
-  hello.set_received_tensors(incoming_.received());
-  OutgoingMessage message = EncodeHello(hello);
-  ++counters_.messages_sent;
-  counters_.metadata_bytes_sent += message.size() + kGrpcPrefixBytes;
+  replaced.Close();
   return message;
 }
 

@@ -193,8 +193,8 @@ class LinkEndpoint {
   bool IsPresentLocked(const LinkConnection* connection) const RESBM_REQUIRES(mutex_) {
     return !ended_ && connection != nullptr && connection == connection_.get();
   }
-  absl::StatusOr<OutgoingMessage> ConnectLocked(std::shared_ptr<LinkConnection> connection, std::uint64_t dial_seq,
-                                                Forgotten* replaced) RESBM_REQUIRES(mutex_);
+  // Connect, and Dial where there is no number.
+  absl::StatusOr<OutgoingMessage> Take(std::shared_ptr<LinkConnection> connection, std::optional<std::uint64_t> number);
   absl::StatusOr<Taken> TakeChunk(const LinkConnection* connection, const ChunkView& chunk, Forgotten* forgotten);
   Forgotten ForgetLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);
   Forgotten EndLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);

@@ -349,52 +349,6 @@ TEST(RunDriver, AFailedStageStopsTheRunWithItsCodeAndWords) {
             "stage 1 failed (RUNNING, step 5, micro-batch 2) (over the link from stage 0): out of memory");
 }
 
-TEST(RunDriver, TimeInWhichTheCoordinatorStoodStillCountsAgainstNobody) {
-  FakeFleet fleet(2);
-  fleet.plan.timeouts.attach = absl::Seconds(30);
-  fleet.plan.timeouts.stall = absl::Seconds(60);
-  fleet.silent = {0, 1};
-  fleet.Start();
-  fleet.clock.Advance(absl::Seconds(100));
-  fleet.driver->OnStandstill(absl::Seconds(99));
-  fleet.driver->OnTimer();
-  EXPECT_FALSE(fleet.driver->finished());
-  EXPECT_EQ(fleet.driver->NextDeadline(), absl::Seconds(129));
-
-  FakeFleet stepping(2);
-  stepping.plan.timeouts.stall = absl::Seconds(60);
-  stepping.Start();
-  stepping.RunUntilSent(v1::ControlRequest::kBegin);
-  stepping.events.clear();
-  stepping.clock.Advance(absl::Seconds(10));
-  stepping.clock.Advance(absl::Seconds(70));
-  stepping.driver->OnStandstill(absl::Seconds(70));
-  stepping.driver->OnTimer();
-  EXPECT_FALSE(stepping.driver->finished());
-  stepping.clock.Advance(absl::Seconds(49));
-  stepping.driver->OnTimer();
-  EXPECT_FALSE(stepping.driver->finished());
-  stepping.clock.Advance(absl::Seconds(1));
-  stepping.driver->OnTimer();
-  EXPECT_EQ(stepping.driver->result().code(), absl::StatusCode::kDeadlineExceeded) << "60 s awake without progress";
-}
-
-TEST(RunDriver, ALossRightAfterALongStandstillSaysSo) {
-  for (const bool suspended : {true, false}) {
-    FakeFleet fleet(2);
-    fleet.Start();
-    fleet.RunUntilSent(v1::ControlRequest::kBegin);
-    fleet.clock.Advance(absl::Seconds(72));
-    if (suspended) fleet.driver->OnStandstill(absl::Seconds(71));
-    fleet.driver->OnLost(1, absl::UnavailableError("keepalive"));
-    EXPECT_EQ(fleet.driver->result().code(), absl::StatusCode::kUnavailable);
-    EXPECT_EQ(fleet.driver->result().message(),
-              suspended ? "stage 1 was lost: keepalive; this coordinator stood still for 71 s just before (suspended?), "
-                          "so its peers hung up"
-                        : "stage 1 was lost: keepalive");
-  }
-}
-
 TEST(RunDriver, AnInterruptFinishesTheStepInWork) {
   FakeFleet fleet(2);
   fleet.plan.total_steps = 100;
