@@ -112,6 +112,8 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   if (fleet == nullptr) {
     auto started = MakeFleet(request.fleet, *setup, addresses, (*directory)->path());
     if (!started.ok()) {
+      // A job that these stages cannot do: their logs have nothing to add.
+      if (absl::IsInvalidArgument(started.status())) RemoveLogs((*directory)->path());
       (*directory)->Abandon();
       return fail(started.status(), ExitCodeOfFleet(started.status()));
     }
@@ -130,9 +132,10 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
         job.batch().samples() / job.batch().micro_batches()));
   }
   StoppingObserver observer(console->get(), request.on_step);
+  absl::Status unfit;  // the job names parameters that the stages do not have
   setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) -> absl::Status {
-    RESBM_RETURN_IF_ERROR(CheckParameterGroups(job.optimizer(), ready));
-    if (!initial.has_value()) return absl::OkStatus();
+    unfit = CheckParameterGroups(job.optimizer(), ready);
+    if (!unfit.ok() || !initial.has_value()) return unfit;
     RESBM_ASSIGN_OR_RETURN(const std::string line, initial->Check(ready));
     (*console)->Note(line);
     return absl::OkStatus();
@@ -152,9 +155,9 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   absl::Status saved;
   if (result.ok() && trained) saved = Save(&host, directory->get(), out.summary);
   host.Release();
-  // Weights that do not fit the model are a file's fault, not a peer's; and who interrupts a run before its first
+  // Weights or names that do not fit the model are a file's fault, not a peer's; and who interrupts a run before its first
   // step knows why it has nothing: in both cases nothing stays, not even the logs of local stage servers.
-  const bool bad_file = initial.has_value() && !trained && absl::IsInvalidArgument(result);
+  const bool bad_file = !unfit.ok() || (initial.has_value() && !trained && absl::IsInvalidArgument(result));
   const bool given_up = !trained && signals->interrupted() && (result.ok() || absl::IsCancelled(result));
   if (bad_file || given_up) RemoveLogs((*directory)->path());
   if (bad_file || given_up || (!result.ok() && !trained && !fleet->local())) {

@@ -99,12 +99,25 @@ TEST_F(Errors, ATruncatedDataFile) {
 }
 
 TEST_F(Errors, AFieldThatIsNotImplementedIsRefusedNotIgnored) {
-  const Finished run = Train({"--set", "recompute=BOUNDARY"});
+  const Finished run = Train({"--set", "checkpoint.every_steps=5"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("not implemented"));
   const Finished resume = Train({"--resume"});
   EXPECT_EQ(resume.code, 2);
   EXPECT_THAT(resume.err, HasSubstr("not implemented"));
+}
+
+TEST_F(Errors, APatternThatNoParameterMatchesIsAFaultOfTheJob) {
+  const Finished run = Train({"--set", "optimizer.group=[{match: 'boundarys.*' rate_ratio: 2}]"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("optimizer.group[0].match"));
+  EXPECT_THAT(run.err, HasSubstr("boundarys.*"));
+}
+
+TEST_F(Errors, Fp16IsOfCudaOnly) {
+  const Finished run = Train({"--set", "precision=FP16"});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("stage 0 computes on cpu; use BF16"));
 }
 
 TEST_F(Errors, AnUnreachableStageIsNamedByTheDeadline) {
@@ -261,7 +274,9 @@ TEST_F(Errors, InitWritesAJobThatTrainAcceptsAndOverwritesNothing) {
   EXPECT_THAT(again.err, HasSubstr(path));
   EXPECT_EQ(testing::ReadFileOrDie(path), text);
   EXPECT_EQ(RunProgram({resbm_, "init", "--preset", "nonsense", "-"}).code, 2);
-  EXPECT_EQ(RunProgram({resbm_, "init", "--preset", "byte-gpt", "-"}).code, 2);
+  const Finished gpt = RunProgram({resbm_, "init", "--preset", "byte-gpt", "-"});
+  EXPECT_EQ(gpt.code, 0);
+  EXPECT_THAT(gpt.out, HasSubstr("transformer"));
 }
 
 TEST_F(Errors, FieldsExplainsOneOrSaysWhichIsNear) {

@@ -164,7 +164,7 @@ TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
       {"boundary.kind=BOTTLENECK", "boundary.stride=2", "wire.activations=INT4"},
       {"boundary.kind=IDENTITY_BLOCK", "boundary.init.kind=TIED_ORTHOGONAL", "cut_point[1].boundary.kind=IDENTITY"},
       {"boundary.kind=TOPK", "model.resnet.norm=BATCH_NORM", "recompute=BOUNDARY",
-       "optimizer.group=[{match: '*.bias' weight_decay: 0}, {match: 'boundaries.*' rate_ratio: 2}]"},
+       "optimizer.group=[{match: '*.bias' weight_decay: 0}, {match: 'group0.*' rate_ratio: 2}]"},
       {"precision=BF16", "recompute=LAYERS", "recompute_layer=['group0.1']", "model.resnet.group[0].block=RESBM",
        "model.resnet.group[0].resbm={ratio: 4 shortcut: DIRECT}"},
   };

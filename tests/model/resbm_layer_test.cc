@@ -57,7 +57,7 @@ TEST(ResbmLayer, DirectAddsItsInput) {
   const Built none(Spec(Shortcut::kNone));
   const Built direct(Spec(Shortcut::kDirect));
   EXPECT_EQ(direct.list.all().size(), none.list.all().size());
-  EXPECT_TRUE(at::allclose(direct(x), none(x) + x));
+  EXPECT_TRUE(at::allclose(direct(x), none(x).add(x)));
   EXPECT_TRUE(x.equal(before));
 }
 
@@ -68,7 +68,7 @@ TEST(ResbmLayer, ProjectedAddsAConvolutionOfItsInputWithTheStride) {
   const at::Tensor shortcut =
       at::conv2d(x, projected.Named("shortcut_conv.weight"), projected.Named("shortcut_conv.bias"), 2);
   ASSERT_EQ(shortcut.sizes(), (std::vector<std::int64_t>{2, 12, 3, 3}));
-  EXPECT_TRUE(at::allclose(projected(x), none(x) + shortcut));
+  EXPECT_TRUE(at::allclose(projected(x), none(x).add(shortcut)));
 }
 
 TEST(ResbmLayer, ReconstructAddsWhatIsRebuiltFromTheLowDimension) {
@@ -78,7 +78,7 @@ TEST(ResbmLayer, ReconstructAddsWhatIsRebuiltFromTheLowDimension) {
   const at::Tensor z = at::conv2d(x, rebuilt.Named("compressor.weight"), rebuilt.Named("compressor.bias"));
   const at::Tensor shortcut =
       at::conv2d(z, rebuilt.Named("shortcut_recon.weight"), rebuilt.Named("shortcut_recon.bias"));
-  EXPECT_TRUE(at::allclose(rebuilt(x), none(x) + shortcut));
+  EXPECT_TRUE(at::allclose(rebuilt(x), none(x).add(shortcut)));
 }
 
 }  // namespace

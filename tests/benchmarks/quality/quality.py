@@ -65,7 +65,7 @@ SUITES = {
         "job": "text.textproto",
         "arms": TEXT_ARMS,
         "rates": {name: (field, rates) for name, (field, rates, _) in TEXT_OPTIMIZERS.items()},
-        "search": ["run.steps=300"],
+        "search": ["run.steps=200"],
         "baselines": {name: "%s identity" % name for name in TEXT_OPTIMIZERS},
         "metric": "validation_loss",
     },
