@@ -88,6 +88,9 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
     for (const v1::Computed& computed : report.computed) {
       for (const v1::Signal& signal : computed.signals()) row.signals[signal.cut_point()][signal.name()] = signal.value();
     }
+    if (!skipped) recent_.Add(report.step, row.loss);
+    row.loss_slope = recent_.slope();
+    row.loss_spike = !skipped && recent_.spike();
     row.non_finite = report.decision.reasons;
     RESBM_RETURN_IF_ERROR(metrics_->Write(row));
   }

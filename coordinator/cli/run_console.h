@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/cli/options.h"
+#include "coordinator/compare/recent_losses.h"
 #include "coordinator/report/metrics_writer.h"
 #include "coordinator/report/progress.h"
 #include "coordinator/report/run_statistics.h"
@@ -47,6 +48,7 @@ class RunConsole : public RunObserver {
   std::int64_t units_ = 0;  // samples, or of text tokens
   std::unique_ptr<RunStatistics> statistics_;
   std::unique_ptr<MetricsWriter> metrics_;
+  RecentLosses recent_;
   std::unique_ptr<Progress> progress_;
 };
 

@@ -26,6 +26,8 @@ std::string ToJsonLine(const MetricsRow& row) {
   };
   if (row.tokens.has_value()) json["tokens"] = *row.tokens;
   if (row.grad_norm.has_value()) json["grad_norm"] = *row.grad_norm;
+  if (row.loss_slope.has_value()) json["loss_slope"] = *row.loss_slope;
+  if (row.loss_spike) json["loss_spike"] = true;
   if (!row.signals.empty()) json["signals"] = row.signals;
   if (!row.non_finite.empty()) json["non_finite"] = row.non_finite;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

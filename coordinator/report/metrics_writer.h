@@ -31,6 +31,10 @@ struct MetricsRow {
   std::int64_t epoch = 0;
   // Norm of the mean gradient before clipping.
   std::optional<double> grad_norm;
+  // Of the curve so far, as loss per 100 steps; absent from the file in the first steps.
+  std::optional<double> loss_slope;
+  // In the file only where it is true.
+  bool loss_spike = false;
   // Of each cut point, by name (v1::Signal says which); absent from the file when empty, null where not finite.
   std::map<std::string, std::map<std::string, double>> signals;
   // Why it was skipped; absent from the file when empty.

@@ -129,5 +129,15 @@ TEST(MetricsWriter, SignalsStandByCutPointAndWhatIsNotFiniteIsNull) {
   EXPECT_TRUE(json["signals"]["group0.1"]["gradient_rms_after"].is_null());
 }
 
+TEST(MetricsWriter, TheSlopeIsThereWhenItIsKnownAndASpikeWhenThereIsOne) {
+  MetricsRow row = Row();
+  EXPECT_FALSE(nlohmann::json::parse(ToJsonLine(row)).contains("loss_slope"));
+  EXPECT_FALSE(nlohmann::json::parse(ToJsonLine(row)).contains("loss_spike"));
+  row.loss_slope = -0.5;
+  row.loss_spike = true;
+  EXPECT_EQ(nlohmann::json::parse(ToJsonLine(row))["loss_slope"], -0.5);
+  EXPECT_EQ(nlohmann::json::parse(ToJsonLine(row))["loss_spike"], true);
+}
+
 }  // namespace
 }  // namespace resbm::coordinator
