@@ -1,83 +1,20 @@
 // Runs models of model/ and writes what went in and came out, one safetensors file a case, for
 // parity_test.py to repeat in PyTorch. Usage: dump FOLDER
 #include <cstring>
-#include <fstream>
-#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/stage_model.h"
-#include "proto/base/safetensors.h"
 #include "tests/model/models.h"
 #include "tests/model/pipeline.h"
+#include "tests/parity/dump_file.h"
 
 namespace resbm::model {
 namespace {
 
 constexpr WireCodec kFp32 = WireCodec::kFp32;
-
-template <typename T>
-T Must(absl::StatusOr<T> result) {
-  if (!result.ok()) throw std::runtime_error(result.status().ToString());
-  return *std::move(result);
-}
-
-// Collects tensors and writes them.
-class Dump {
- public:
-  void Add(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape, std::string bytes) {
-    tensors_.push_back({name, dtype, std::move(shape), {}});
-    bytes_.push_back(std::move(bytes));
-  }
-  void AddEncoded(const std::string& name, const EncodedTensor& encoded) {
-    const std::string dtype = encoded.dtype == WireDtype::kFloat32 ? "F32"
-                              : encoded.dtype == WireDtype::kUint8 ? "U8"
-                                                                   : "I64";
-    Add(name, dtype, encoded.dims, std::string(encoded.payload.view()));
-  }
-  // All tensors of a safetensors file, as prefix + name.
-  void AddFile(const std::string& prefix, const std::string& safetensors) {
-    const SafetensorsFile file = Must(ParseSafetensors(safetensors));
-    for (const SafetensorsEntry& entry : file.tensors) {
-      Add(prefix + entry.name, entry.dtype, entry.shape, std::string(entry.data));
-    }
-  }
-  void AddNumber(const std::string& name, double value) {
-    Add(name, "F64", {}, std::string(reinterpret_cast<const char*>(&value), sizeof(value)));
-  }
-  void Write(const std::string& path) {
-    SafetensorsFile file;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      file.tensors.push_back(tensors_[i]);
-      file.tensors.back().data = bytes_[i];
-    }
-    const std::string bytes = Must(SerializeSafetensors(file));
-    std::ofstream out(path, std::ios::binary);
-    if (!out.write(bytes.data(), static_cast<std::streamsize>(bytes.size())))
-      throw std::runtime_error("cannot write " + path);
-  }
-
- private:
-  std::vector<SafetensorsEntry> tensors_;
-  std::vector<std::string> bytes_;
-};
-
-EncodedTensor Uniform(const std::vector<std::int64_t>& dims, std::uint32_t seed) {
-  std::int64_t size = 1;
-  for (const std::int64_t dim : dims) size *= dim;
-  std::vector<float> values;
-  std::uint32_t state = seed * 2654435761u + 1;
-  for (std::int64_t i = 0; i < size; ++i) {
-    state = state * 1664525u + 1013904223u;
-    values.push_back(static_cast<float>(state >> 8) / (1 << 23) - 1);
-  }
-  EncodedTensor encoded;
-  encoded.dims = dims;
-  encoded.payload = SharedBytes::CopyOf({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
-  return encoded;
-}
 
 // One stage alone: input, weights, output, the output's gradient, the gradients of weights and input.
 void DumpStage(const StageSpec& spec, const EncodedTensor& input, const std::string& path) {
@@ -235,16 +172,4 @@ void DumpAll(const std::string& folder) {
 }  // namespace
 }  // namespace resbm::model
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: dump FOLDER\n";
-    return 2;
-  }
-  try {
-    resbm::model::DumpAll(argv[1]);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << "\n";
-    return 1;
-  }
-  return 0;
-}
+int main(int argc, char** argv) { return resbm::model::DumpMain(argc, argv, &resbm::model::DumpAll); }
