@@ -86,14 +86,14 @@ class Benchmark:
     def folder(self, *parts):
         return os.path.join(self.arguments.out, *[slug(p) for p in parts])
 
-    def run(self, folder, fields):
-        """Trains once; the summary, or None if it failed or may not be trained."""
+    def run(self, folder, fields, own):
+        """Trains once, with the arm's fields, those for every run and the run's own; the summary, or None if it failed or may not be trained."""
         summary = os.path.join(folder, "summary.json")
         if not os.path.exists(summary) and not self.arguments.report_only:
             shutil.rmtree(folder, ignore_errors=True)
             job = os.path.join(HERE, self.suite["job"])
             command = [self.arguments.resbm, "train", "--job", job, "--run-dir", folder, "--local-stages", "1", "-q"]
-            for field in fields + self.arguments.set:
+            for field in fields + self.arguments.set + own:
                 command += ["--set", field]
             done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if done.returncode != 0:
@@ -117,8 +117,8 @@ class Benchmark:
 
     def search_run(self, arm, rate):
         name, fields = arm
-        return self.run(self.folder("search", name, rate),
-                        fields + self.suite["search"] + ["%s=%s" % (self.rate_field(name), rate)])
+        return self.run(self.folder("search", name, rate), fields,
+                        self.suite["search"] + self.arguments.search_set + ["%s=%s" % (self.rate_field(name), rate)])
 
     def best_rate(self, arm):
         found = []
@@ -132,8 +132,8 @@ class Benchmark:
         rate = self.best_rate(arm)
         if rate is None:
             return None
-        return self.run(self.folder("seeds", arm[0], "seed%d" % seed),
-                        arm[1] + ["%s=%s" % (self.rate_field(arm[0]), rate), "seed=%d" % seed])
+        return self.run(self.folder("seeds", arm[0], "seed%d" % seed), arm[1],
+                        ["%s=%s" % (self.rate_field(arm[0]), rate), "seed=%d" % seed])
 
     def train(self):
         with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
@@ -194,6 +194,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--arms", help="only these, by comma")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="for every run")
+    parser.add_argument("--search-set", action="append", default=[], metavar="FIELD=VALUE",
+                        help="for the runs of the rate search, over what they have")
     parser.add_argument("--report-only", action="store_true")
     arguments = parser.parse_args()
     benchmark = Benchmark(arguments)

@@ -20,7 +20,7 @@ run "${images[@]}" > "$work/again" 2>&1
 ! grep -q '^done' "$work/again" || { echo "trained again" >&2; exit 1; }
 
 seq 1 20000 | tr '\n' ' ' > "$work/numbers.txt"
-run text --arms "Muon identity,Muon in-branch 16x" --set run.steps=2 --set data.limit_test=4 --set batch.samples=4 \
+run text --arms "Muon identity,Muon in-branch 16x" --set run.steps=2 --search-set run.steps=2 --set data.limit_test=4 --set batch.samples=4 \
   --set "data={text { file: '$work/numbers.txt' }}" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 grep '^|' "$work/log" > "$work/table"
 # 128 positions of 128 and of 8 values, fp16, both ways.
