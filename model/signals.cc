@@ -1,6 +1,7 @@
 #include "model/signals.h"
 
 #include <ATen/ops/linalg_eigvalsh.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 
 #include <cmath>
@@ -10,7 +11,9 @@ namespace resbm::model {
 double RootMeanSquare(const at::Tensor& tensor) {
   c10::NoGradGuard no_grad;
   if (tensor.numel() == 0) return 0;
-  return std::sqrt(tensor.detach().to(at::kFloat).square().mean(at::kDouble).item<double>());
+  const at::Tensor norm =
+      at::linalg_vector_norm(tensor.detach(), 2, at::OptionalIntArrayRef(), /*keepdim=*/false, at::kFloat);
+  return norm.item<double>() / std::sqrt(static_cast<double>(tensor.numel()));
 }
 
 double EffectiveRank(const at::Tensor& z, int channels_at) {

@@ -7,7 +7,7 @@
 
 namespace resbm::model {
 
-// Root of the mean square, in double. 0 of nothing.
+// Root of the mean square. 0 of nothing.
 double RootMeanSquare(const at::Tensor& tensor);
 
 // exp of the entropy of the normalised eigenvalues of z's uncentred covariance over channels (Roy and Vetterli
