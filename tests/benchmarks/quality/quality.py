@@ -98,6 +98,8 @@ class Benchmark:
             done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             if done.returncode != 0:
                 print("%s: exit code %d: %s" % (folder, done.returncode, done.stderr[-500:]), file=sys.stderr)
+                # What ended early has a summary too, but counts for nothing.
+                shutil.rmtree(folder, ignore_errors=True)
                 return None
             print("done:", folder, flush=True)
         if not os.path.exists(summary):
