@@ -68,11 +68,11 @@ Tensors Segment::Record(const Tensors& input, const Pass& pass, SegmentGraph* gr
 }
 
 Tensors Segment::Forward(const Tensors& input, const Pass& pass, SegmentGraph* graph) const {
-  if (graph != nullptr && !recompute_) {
-    graph->input = input;
-    return Record(input, pass, graph);
+  if (graph != nullptr) {
+    // The model's input needs no gradient.
+    graph->input = before.has_value() ? Leaves(input) : input;
+    if (!recompute_) return Record(graph->input, pass, graph);
   }
-  if (graph != nullptr) graph->input = input;
   const c10::NoGradGuard no_grad;
   Tensors x = input;
   for (const Piece& piece : pieces_) x = Run(piece, x, pass);
@@ -92,7 +92,7 @@ Tensors Segment::Backward(SegmentGraph graph, Tensors gradients, Pass pass, Segm
     part.output.clear();
     gradients = GradientsOf(part.input);
     if (signals != nullptr && !gradients.empty()) {
-      if (pieces_[i].encoder && !pieces_[i].decoder) signals->before_encoder = RootMeanSquare(gradients[0]);
+      if (pieces_[i].encoder) signals->before_encoder = RootMeanSquare(gradients[0]);
       if (i > 0 && pieces_[i - 1].decoder) signals->after_decoder = RootMeanSquare(gradients[0]);
     }
   }

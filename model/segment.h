@@ -39,8 +39,8 @@ struct SegmentSignals {
 
 class Segment {
  public:
-  // input: what crosses `before`, or the model's input. Gives what crosses `after`, or the logits. With a graph, its
-  // `input` is set and what Backward needs is added; without one nothing is kept. Throws c10::Error.
+  // input: what crosses `before`, or the model's input. Gives what crosses `after`, or the logits. Into the
+  // graph goes what Backward needs; without one nothing is kept. Throws c10::Error.
   Tensors Forward(const Tensors& input, const Pass& pass, SegmentGraph* graph) const;
 
   // `gradients`: of what Forward gave, one for each tensor of floating point, in their order. Gives those of the

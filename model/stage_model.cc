@@ -40,6 +40,12 @@ struct MicroBatch {
   at::Tensor loss;    // the sum
 };
 
+std::vector<at::Tensor> TensorsOf(const std::vector<Parameter>& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const Parameter& parameter : parameters) tensors.push_back(parameter.tensor);
+  return tensors;
+}
+
 class TorchStageModel : public StageModel {
  public:
   TorchStageModel(const StageSpec& spec, const ComputeOptions& options, c10::Device device)
@@ -52,11 +58,9 @@ class TorchStageModel : public StageModel {
         segments_(MakeSegments(spec_, list_)),
         io_(spec_, options.channels_last, device) {
     for (const Parameter& parameter : list_.all()) {
-      all_.push_back(parameter.tensor);
       if (parameter.buffer) continue;
       infos_.push_back(
           {parameter.name, parameter.tensor.sizes().vec(), static_cast<std::uint64_t>(parameter.tensor.numel())});
-      weights_.push_back(parameter.tensor);
       trained_.push_back(parameter);
     }
   }
@@ -87,7 +91,7 @@ class TorchStageModel : public StageModel {
     });
   }
 
-  absl::StatusOr<std::string> SaveWeights() const override { return Save("SaveWeights", list_.all(), all_); }
+  absl::StatusOr<std::string> SaveWeights() const override { return Save("SaveWeights", list_.all(), TensorsOf(list_.all())); }
   absl::StatusOr<std::string> SaveGradients() const override {
     return Save("SaveGradients", trained_, gradients_);
   }
@@ -186,7 +190,7 @@ class TorchStageModel : public StageModel {
     MemoryUse memory;
     memory.live_bytes = use.live_bytes;
     memory.peak_bytes = use.peak_bytes;
-    for (const at::Tensor& tensor : all_) memory.weights_bytes += tensor.nbytes();
+    for (const Parameter& parameter : list_.all()) memory.weights_bytes += parameter.tensor.nbytes();
     for (const at::Tensor& tensor : gradients_) memory.gradients_bytes += tensor.nbytes();
     if (optimizer_ != nullptr) memory.optimizer_bytes = optimizer_->bytes();
     return memory;
@@ -226,13 +230,14 @@ class TorchStageModel : public StageModel {
     SettleBuffers(/*commit=*/false);
     if (optimizer_ == nullptr) {
       c10::NoGradGuard no_grad;
+      std::vector<at::Tensor> weights = TensorsOf(trained_);
       std::vector<at::Tensor> gradients;
-      for (const at::Tensor& weight : weights_) gradients.push_back(at::zeros_like(weight));
+      for (const at::Tensor& weight : weights) gradients.push_back(at::zeros_like(weight));
       std::vector<OptimizedParameter> optimized;
       for (const Parameter& parameter : trained_) optimized.push_back(InGroup(spec_, parameter));
       std::unique_ptr<Optimizer> optimizer = MakeOptimizer(spec_.optimizer, optimized);
       // Autograd adds to a gradient that is there in place.
-      for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i].mutable_grad() = gradients[i];
+      for (std::size_t i = 0; i < weights.size(); ++i) weights[i].mutable_grad() = gradients[i];
       gradients_ = std::move(gradients);
       optimizer_ = std::move(optimizer);
     } else {
@@ -288,11 +293,7 @@ class TorchStageModel : public StageModel {
     ForwardResult result;
     const bool signals = spec_.signals && graph != nullptr && !std::exchange(forward_signalled_, true);
     for (const Segment& segment : segments_) {
-      SegmentGraph* part = nullptr;
-      if (graph != nullptr) {
-        part = &graph->segments.emplace_back();
-        if (segment.before.has_value()) RequireGradients(x);
-      }
+      SegmentGraph* part = graph == nullptr ? nullptr : &graph->segments.emplace_back();
       const Tensors output = segment.Forward(x, PassOf(graph), part);
       if (!segment.after.has_value()) {
         TakeLoss(output[0], labels, graph, result);
@@ -317,12 +318,6 @@ class TorchStageModel : public StageModel {
     if (ids.indices.empty() || static_cast<std::int64_t>(ids.indices.size()) == samples) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat(where_, ": ", ids.indices.size(), " sample indices for ", samples, " samples"));
-  }
-
-  static void RequireGradients(Tensors& tensors) {
-    for (at::Tensor& tensor : tensors) {
-      if (tensor.is_floating_point()) tensor.requires_grad_(true);
-    }
   }
 
   static void AddSignals(const BoundarySpec& boundary, const at::Tensor& z, ForwardResult& result) {
@@ -400,9 +395,7 @@ class TorchStageModel : public StageModel {
   std::vector<Segment> segments_;
   StageIo io_;
   std::vector<ParameterInfo> infos_;
-  std::vector<at::Tensor> all_;      // those of list_
-  std::vector<at::Tensor> weights_;  // of them, those that are trained
-  std::vector<Parameter> trained_;
+  std::vector<Parameter> trained_;  // those of list_ that are no buffers
 
   // Since the first weights.
   std::vector<at::Tensor> gradients_;  // the weights' grad()

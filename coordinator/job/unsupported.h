@@ -13,7 +13,7 @@ namespace resbm::coordinator {
 // at all), and enum values marked (unsupported_value), at any depth.
 FieldErrors FindUnsupported(const google::protobuf::Message& message);
 
-// UNIMPLEMENTED: one line each, "job.textproto:20: recompute: BOUNDARY: recomputation is not implemented".
+// UNIMPLEMENTED: one line each, "job.textproto:20: checkpoint.every_steps: checkpoints in mid-run are not implemented".
 absl::Status CheckSupported(const LoadedJob& loaded);
 
 }  // namespace resbm::coordinator
