@@ -41,29 +41,12 @@ std::string Bracketed(const Dims& dims) {
   return absl::StrCat("[", absl::StrJoin(dims, ", "), "]");
 }
 
-bool IsInteger(WireDtype dtype) {
-  return dtype == WireDtype::kUint8 || dtype == WireDtype::kInt16 || dtype == WireDtype::kInt32 ||
-         dtype == WireDtype::kInt64;
-}
-
 bool DtypeFitsCodec(WireCodec codec, WireDtype dtype) {
   if (codec == WireCodec::kRaw) return IsInteger(dtype);
-  return NameOf(codec) != "unknown" && dtype == DtypeOf(codec);
+  return PayloadDtypeOf(codec) == dtype;
 }
 
 }  // namespace
-
-WireDtype DtypeOf(WireCodec codec) {
-  switch (codec) {
-    case WireCodec::kBf16: return WireDtype::kBfloat16;
-    case WireCodec::kFp16: return WireDtype::kFloat16;
-    case WireCodec::kRaw:
-    case WireCodec::kInt8:
-    case WireCodec::kInt4: return WireDtype::kUint8;
-    case WireCodec::kFp32: break;
-  }
-  return WireDtype::kFloat32;
-}
 
 absl::Status CheckConsistent(const EncodedTensor& encoded) {
   if (encoded.dims.empty() || encoded.dims.size() > 8) {

@@ -20,9 +20,6 @@ absl::Status CheckConsistent(const EncodedTensor& encoded);
 absl::Status CheckExpected(const EncodedTensor& encoded, absl::string_view what, WireCodec codec, WireDtype dtype,
                            const std::vector<std::int64_t>& shape, std::int64_t samples);
 
-// How a float codec lays out its payload.
-WireDtype DtypeOf(WireCodec codec);
-
 }  // namespace resbm::model
 
 #endif  // RESBM_MODEL_ENCODED_CHECK_H_

@@ -94,7 +94,7 @@ absl::StatusOr<at::Tensor> StageIo::Labels(const EncodedTensor* target, std::int
 
 absl::StatusOr<at::Tensor> StageIo::DecodeOne(const EncodedTensor& encoded, const std::string& what, WireCodec codec,
                                               const WireTensor& tensor, std::int64_t samples) const {
-  const WireDtype dtype = codec == WireCodec::kRaw ? tensor.dtype : DtypeOf(codec);
+  const WireDtype dtype = PayloadDtypeOf(codec).value_or(tensor.dtype);
   RESBM_RETURN_IF_ERROR(CheckExpected(encoded, what, codec, dtype, tensor.shape, samples));
   RESBM_ASSIGN_OR_RETURN(const at::Tensor decoded, Decode(encoded, device_));
   return Laid(decoded);

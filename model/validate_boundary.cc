@@ -11,22 +11,10 @@ namespace {
 
 constexpr int kMostConvolutions = 1024;
 
-bool IsFloatCodec(WireCodec codec) {
-  switch (codec) {
-    case WireCodec::kFp32:
-    case WireCodec::kBf16:
-    case WireCodec::kFp16:
-    case WireCodec::kInt8:
-    case WireCodec::kInt4: return true;
-    case WireCodec::kRaw: break;
-  }
-  return false;
-}
-
 absl::Status CheckWire(const BoundarySpec& boundary) {
   for (const WireTensor& tensor : boundary.wire) {
     RESBM_RETURN_IF_ERROR(CheckShape(tensor.shape, "wire shape"));
-    if (tensor.has_gradient() && (!IsFloatCodec(tensor.activation_codec) || !IsFloatCodec(tensor.gradient_codec))) {
+    if (tensor.has_gradient() && (!PayloadDtypeOf(tensor.activation_codec) || !PayloadDtypeOf(tensor.gradient_codec))) {
       return Invalid("tensor \"", tensor.name, "\": codecs ", static_cast<int>(tensor.activation_codec), " and ",
                      static_cast<int>(tensor.gradient_codec), ", must be fp32, bf16, fp16, int8 or int4");
     }

@@ -15,8 +15,9 @@ namespace {
 
 // The payload of that many values. What no number holds counts as the largest.
 std::uint64_t BytesOf(v1::Codec codec, std::uint64_t values) {
-  const WireDtype dtype = codec == v1::CODEC_FP32 ? WireDtype::kFloat32 : WireDtype::kFloat16;
-  return PayloadBytesOf(static_cast<WireCodec>(codec), dtype, values).value_or(~std::uint64_t{0});
+  const auto wire = static_cast<WireCodec>(codec);
+  const WireDtype dtype = PayloadDtypeOf(wire).value_or(WireDtype::kFloat32);
+  return PayloadBytesOf(wire, dtype, values).value_or(~std::uint64_t{0});
 }
 
 // Between boundaries a and b (-1 and their number: the ends of the model), both cut.

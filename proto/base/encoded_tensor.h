@@ -61,6 +61,26 @@ constexpr std::uint32_t BlockSizeOf(WireCodec codec) {
   return codec == WireCodec::kInt8 || codec == WireCodec::kInt4 ? static_cast<std::uint32_t>(kBlockSize) : 0;
 }
 
+// How the payload of a codec of floating point lies. Nothing for kRaw, whose tensors are integers of a dtype of their
+// own, and for what is no codec.
+constexpr std::optional<WireDtype> PayloadDtypeOf(WireCodec codec) {
+  switch (codec) {
+    case WireCodec::kFp32: return WireDtype::kFloat32;
+    case WireCodec::kBf16: return WireDtype::kBfloat16;
+    case WireCodec::kFp16: return WireDtype::kFloat16;
+    case WireCodec::kInt8:
+    case WireCodec::kInt4: return WireDtype::kUint8;
+    case WireCodec::kRaw: break;
+  }
+  return std::nullopt;
+}
+
+// What kRaw carries.
+constexpr bool IsInteger(WireDtype dtype) {
+  return dtype == WireDtype::kUint8 || dtype == WireDtype::kInt16 || dtype == WireDtype::kInt32 ||
+         dtype == WireDtype::kInt64;
+}
+
 constexpr std::size_t SizeOf(WireDtype dtype) {
   switch (dtype) {
     case WireDtype::kFloat32: return 4;

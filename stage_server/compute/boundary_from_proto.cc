@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/wire/tensor_kind.h"
 #include "stage_server/compute/checked_ints.h"
 
 namespace resbm::stage_server {
@@ -24,16 +26,10 @@ absl::Status Unknown(const char* what, int value) {
 }
 
 absl::StatusOr<WireCodec> FloatCodec(const char* field, v1::Codec codec) {
-  switch (codec) {
-    case v1::CODEC_FP32: return WireCodec::kFp32;
-    case v1::CODEC_BF16: return WireCodec::kBf16;
-    case v1::CODEC_FP16: return WireCodec::kFp16;
-    case v1::CODEC_INT8: return WireCodec::kInt8;
-    case v1::CODEC_INT4: return WireCodec::kInt4;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(field, " is ", static_cast<int>(codec), ", which is no codec "
-                                                     "for activations and gradients that is known here"));
-  }
+  const std::optional<WireCodec> known = wire::FloatCodec(codec);
+  if (known.has_value()) return *known;
+  return absl::InvalidArgumentError(absl::StrCat(field, " is ", static_cast<int>(codec), ", which is no codec for "
+                                                 "activations and gradients that is known here"));
 }
 
 absl::StatusOr<model::WireTensor> TensorOf(const v1::WireTensor& spec) {
@@ -46,13 +42,9 @@ absl::StatusOr<model::WireTensor> TensorOf(const v1::WireTensor& spec) {
     return tensor;
   }
   tensor.activation_codec = tensor.gradient_codec = WireCodec::kRaw;
-  switch (spec.dtype()) {
-    case v1::UINT8: tensor.dtype = WireDtype::kUint8; break;
-    case v1::INT16: tensor.dtype = WireDtype::kInt16; break;
-    case v1::INT32: tensor.dtype = WireDtype::kInt32; break;
-    case v1::INT64: tensor.dtype = WireDtype::kInt64; break;
-    default: return Unknown("dtype", spec.dtype());
-  }
+  const std::optional<WireDtype> dtype = wire::IntegerDtype(spec.dtype());
+  if (!dtype.has_value()) return Unknown("dtype", spec.dtype());
+  tensor.dtype = *dtype;
   return tensor;
 }
 

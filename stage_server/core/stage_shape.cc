@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "proto/base/status.h"
 #include "proto/wire/tensor_frame.h"
+#include "proto/wire/tensor_kind.h"
 
 namespace resbm::stage_server {
 namespace {
@@ -25,40 +26,24 @@ absl::StatusOr<std::vector<std::int64_t>> CheckedShape(const google::protobuf::R
 // Tensors that may cross a boundary together.
 constexpr int kMostTensors = 64;
 
-// WIRE_DTYPE_UNSPECIFIED: not a codec of floating point.
-v1::WireDtype DtypeOf(v1::Codec codec) {
-  switch (codec) {
-    case v1::CODEC_FP32: return v1::FLOAT32;
-    case v1::CODEC_BF16: return v1::BFLOAT16;
-    case v1::CODEC_FP16: return v1::FLOAT16;
-    case v1::CODEC_INT8:
-    case v1::CODEC_INT4: return v1::UINT8;
-    default: return v1::WIRE_DTYPE_UNSPECIFIED;
-  }
-}
-
-bool IsInteger(v1::WireDtype dtype) {
-  return dtype == v1::UINT8 || dtype == v1::INT16 || dtype == v1::INT32 || dtype == v1::INT64;
-}
-
 absl::Status AddTensor(const v1::WireTensor& spec, CutBoundary* cut) {
   absl::StatusOr<std::vector<std::int64_t>> dims = CheckedShape(spec.shape());
   if (!dims.ok()) return Annotate(dims.status(), "shape");
   if (spec.activation_codec() == v1::CODEC_RAW) {
-    if (!IsInteger(spec.dtype())) {
+    if (!wire::IntegerDtype(spec.dtype()).has_value()) {
       return absl::InvalidArgumentError("CODEC_RAW carries UINT8, INT16, INT32 or INT64, dtype says another");
     }
     cut->activations.push_back({*std::move(dims), v1::CODEC_RAW, spec.dtype()});
     return absl::OkStatus();
   }
-  const v1::WireDtype forward = DtypeOf(spec.activation_codec());
-  const v1::WireDtype backward = DtypeOf(spec.gradient_codec());
-  if (forward == v1::WIRE_DTYPE_UNSPECIFIED || backward == v1::WIRE_DTYPE_UNSPECIFIED) {
+  const std::optional<WireCodec> forward = wire::FloatCodec(spec.activation_codec());
+  const std::optional<WireCodec> backward = wire::FloatCodec(spec.gradient_codec());
+  if (!forward.has_value() || !backward.has_value()) {
     return absl::InvalidArgumentError(
         "activation_codec and gradient_codec must be CODEC_FP32, CODEC_BF16, CODEC_FP16, CODEC_INT8 or CODEC_INT4");
   }
-  cut->gradients.push_back({*dims, spec.gradient_codec(), backward});
-  cut->activations.push_back({*std::move(dims), spec.activation_codec(), forward});
+  cut->gradients.push_back({*dims, spec.gradient_codec(), static_cast<v1::WireDtype>(*PayloadDtypeOf(*backward))});
+  cut->activations.push_back({*std::move(dims), spec.activation_codec(), static_cast<v1::WireDtype>(*PayloadDtypeOf(*forward))});
   return absl::OkStatus();
 }
 

@@ -56,7 +56,7 @@ SUITES = {
         "job": "images.textproto",
         "arms": IMAGE_ARMS,
         # Prefix of an arm's name: the field of its rate, and the rates to try.
-        "rates": {"": ("optimizer.adamw.learning_rate", ["0.001", "0.003", "0.01"])},
+        "rates": {"": ("optimizer.adamw.learning_rate", ["0.003", "0.01", "0.03"])},
         "search": ["run.epochs=1"],
         "baselines": {"": "identity"},
         "metric": "top1",

@@ -30,24 +30,15 @@ std::uint64_t Hash(const EncodedTensors& tensors) {
   return h;
 }
 
-WireDtype DtypeOf(WireCodec codec) {
-  switch (codec) {
-    case WireCodec::kFp16: return WireDtype::kFloat16;
-    case WireCodec::kBf16: return WireDtype::kBfloat16;
-    default: return WireDtype::kFloat32;
-  }
-}
-
 }  // namespace
 
 EncodedTensors FakeComputer::Make(const v1::BoundarySpec& boundary, bool gradients, std::int64_t samples,
                                   std::uint64_t hash) const {
   EncodedTensors tensors;
   for (const v1::WireTensor& spec : boundary.wire()) {
-    const bool raw = spec.activation_codec() == v1::CODEC_RAW;
-    if (raw && gradients) continue;
+    if (spec.activation_codec() == v1::CODEC_RAW && gradients) continue;
     const auto codec = static_cast<WireCodec>(gradients ? spec.gradient_codec() : spec.activation_codec());
-    const WireDtype dtype = raw ? static_cast<WireDtype>(spec.dtype()) : DtypeOf(codec);
+    const WireDtype dtype = PayloadDtypeOf(codec).value_or(static_cast<WireDtype>(spec.dtype()));
     tensors.push_back(MakeOne(spec, codec, dtype, samples, Mix(hash, tensors.size())));
   }
   return tensors;
