@@ -284,6 +284,10 @@ void StageMachine::Describe(v1::DescribeReply* reply) const {
   reply->set_job_id(tenancy_.job_id());
   *reply->mutable_fence() = tenancy_.fence();
   reply->set_state(StateName(state_));
+  reply->set_stage(tenancy_.stage());
+  reply->set_stages(tenancy_.stages());
+  reply->set_step(step_);
+  if (run_ != nullptr) *reply->mutable_progress() = run_->MakeProgress();
 }
 
 }  // namespace resbm::stage_server

@@ -108,7 +108,7 @@ class StageMachine {
   void GetShard(const v1::GetShardRequest& request, GetShardDone done);
   void PutShard(const v1::PutShardRequest& request, PutShardDone done);
 
-  // Fills job_id, fence and state.
+  // Fills job_id, fence and state, where it is in the job, and the progress of the step or evaluation in work.
   void Describe(v1::DescribeReply* reply) const;
 
   State state() const { return state_; }
@@ -118,12 +118,19 @@ class StageMachine {
   const Tenancy& tenancy() const { return tenancy_; }
   // From Resume until an Attach, a Release, the lease's end, or an error that empties the stage.
   bool links_open() const { return links_open_; }
+  // What was loaded last; null when the stage has nothing.
+  const v1::StageSpec* loaded() const { return loaded_.has_value() ? &*loaded_ : nullptr; }
+  // Of what is loaded.
+  const v1::MemoryPlan& memory_plan() const { return memory_plan_; }
+  // Payload of the tensors that came and were not used yet.
+  std::uint64_t inbox_bytes() const { return inbox_.bytes(); }
 
   struct Counters {
     std::uint64_t stale_messages = 0;  // dropped: of an old fence, or of a session that is not the present one
     std::uint64_t refused_attaches = 0;
     std::uint64_t dropped_steps = 0;  // unfinished work that a newer fence stopped
     std::uint64_t skipped_steps = 0;
+    std::uint64_t applied_steps = 0;
   };
   const Counters& counters() const { return counters_; }
 

@@ -263,7 +263,7 @@ void StageMachine::FinishCommit(double seconds) {
   computed_.reset();
   last_commit_ = commit;
   last_commit_->clear_next();
-  if (commit.decision() == v1::Commit::SKIP) ++counters_.skipped_steps;
+  ++(commit.decision() == v1::Commit::SKIP ? counters_.skipped_steps : counters_.applied_steps);
   if (attach_unanswered_) {
     // A newer fence waits for this: it learns of the commit from Attached.
     state_ = State::kFenced;
