@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "model/torch_headers.h"
+#include "model/torch/torch_headers.h"
 
 namespace resbm::model {
 

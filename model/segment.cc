@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "model/precision.h"
+#include "model/torch/precision.h"
 #include "model/signals.h"
 
 namespace resbm::model {

@@ -12,12 +12,12 @@
 #include <optional>
 #include <vector>
 
-#include "model/boundary.h"
-#include "model/layers.h"
-#include "model/parameters.h"
-#include "model/pass.h"
+#include "model/boundaries/boundary.h"
+#include "model/layers/layers.h"
+#include "model/parameters/parameters.h"
+#include "model/blocks/pass.h"
 #include "model/spec.h"
-#include "model/torch_headers.h"
+#include "model/torch/torch_headers.h"
 
 namespace resbm::model {
 

@@ -3,7 +3,7 @@
 #ifndef RESBM_MODEL_SIGNALS_H_
 #define RESBM_MODEL_SIGNALS_H_
 
-#include "model/torch_headers.h"
+#include "model/torch/torch_headers.h"
 
 namespace resbm::model {
 

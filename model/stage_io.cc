@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "model/codec.h"
-#include "model/encoded_check.h"
+#include "model/codec/codec.h"
+#include "model/codec/encoded_check.h"
 #include "proto/base/status.h"
 
 namespace resbm::model {

@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "model/pass.h"
+#include "model/blocks/pass.h"
 #include "model/spec.h"
 #include "model/stage_model.h"
-#include "model/torch_headers.h"
+#include "model/torch/torch_headers.h"
 #include "proto/base/encoded_tensor.h"
 
 namespace resbm::model {

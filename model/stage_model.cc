@@ -14,19 +14,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "model/device.h"
-#include "model/guard.h"
-#include "model/initialise.h"
+#include "model/torch/device.h"
+#include "model/torch/guard.h"
+#include "model/parameters/initialise.h"
 #include "model/loss.h"
-#include "model/memory.h"
-#include "model/optimizer.h"
-#include "model/orthonormal.h"
-#include "model/parameter_groups.h"
+#include "model/torch/memory.h"
+#include "model/optimizer/optimizer.h"
+#include "model/parameters/orthonormal.h"
+#include "model/optimizer/parameter_groups.h"
 #include "model/segment.h"
 #include "model/signals.h"
 #include "model/stage_io.h"
-#include "model/validate.h"
-#include "model/weights.h"
+#include "model/validate/validate.h"
+#include "model/parameters/weights.h"
 #include "proto/base/status.h"
 
 namespace resbm::model {

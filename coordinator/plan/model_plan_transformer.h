@@ -35,7 +35,7 @@ struct SequenceCost {
 };
 
 // Parameters and FLOPs of a boundary of kind LINEAR, IN_BRANCH or ADAPTER on a sequence, whose other fields are set.
-// Its parts are those that model/sequence_boundary.h names.
+// Its parts are those that model/boundaries/sequence_boundary.h names.
 void SetSequenceBoundaryCosts(v1::BoundarySpec* spec);
 
 }  // namespace resbm::coordinator

@@ -50,7 +50,7 @@ enum class WireDtype : std::uint8_t {
   kInt32 = 6,
   kInt16 = 7
 };
-// kInt8, kInt4: blockwise, with dtype kUint8 (bytes); model/block_codec.h says how the bytes lie.
+// kInt8, kInt4: blockwise, with dtype kUint8 (bytes); model/codec/block_codec.h says how the bytes lie.
 enum class WireCodec : std::uint8_t { kFp32 = 1, kBf16 = 2, kFp16 = 3, kRaw = 4, kInt8 = 5, kInt4 = 6 };
 
 // Values of the flattened tensor that share a scale in a blockwise codec.

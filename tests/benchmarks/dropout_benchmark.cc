@@ -5,7 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "model/philox.h"
+#include "model/blocks/philox.h"
 
 namespace resbm::model {
 namespace {

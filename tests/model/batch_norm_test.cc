@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

@@ -1,5 +1,5 @@
 // Every kind of boundary: the first law, the names and numbers of its parameters, how they start, what is refused.
-#include "tests/model/boundary_variants.h"
+#include "tests/model/support/boundary_variants.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "model/stage_model.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

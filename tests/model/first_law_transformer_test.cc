@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/model/gpt.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/gpt.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/model/boundary_variants.h"
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/boundary_variants.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

@@ -13,8 +13,8 @@
 #include <map>
 #include <string>
 
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

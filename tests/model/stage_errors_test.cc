@@ -8,8 +8,8 @@
 
 #include "model/stage_model.h"
 #include "proto/base/safetensors.h"
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

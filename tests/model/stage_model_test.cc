@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "proto/base/safetensors.h"
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

@@ -12,8 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "model/stage_model.h"
-#include "tests/model/gpt.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/gpt.h"
+#include "tests/model/support/pipeline.h"
 
 namespace resbm::model {
 namespace {

@@ -22,7 +22,7 @@ def resbm(**options):
     return ResBMBlock(16, 4, 2, **options)
 
 
-# As tests/model/boundary_variants.cc.
+# As tests/model/support/boundary_variants.cc.
 VARIANTS = {
     "published": resbm,
     "no_shortcut": lambda: resbm(shortcut=None),

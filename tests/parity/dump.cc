@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "model/stage_model.h"
-#include "tests/model/models.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/models.h"
+#include "tests/model/support/pipeline.h"
 #include "tests/parity/dump_file.h"
 
 namespace resbm::model {

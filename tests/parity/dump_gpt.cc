@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/stage_model.h"
-#include "tests/model/gpt.h"
-#include "tests/model/pipeline.h"
+#include "tests/model/support/gpt.h"
+#include "tests/model/support/pipeline.h"
 #include "tests/parity/dump_file.h"
 
 namespace resbm::model {

@@ -15,7 +15,7 @@ from gpt_twin import Adapter, DecoderBlock, InBranch, LanguageHead, LinearOnSequ
 from twin import Model
 
 OUTPUT, GRADIENT = 1e-5, 1e-4
-VOCABULARY, WIDTH, HEADS, HIDDEN, BLOCKS, LOW = 13, 16, 2, 24, 4, 4  # as tests/model/gpt.cc
+VOCABULARY, WIDTH, HEADS, HIDDEN, BLOCKS, LOW = 13, 16, 2, 24, 4, 4  # as tests/model/support/gpt.cc
 
 
 def gpt(boundary, in_branch):

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from twin import Block, GlobalPool, Model, Normalise, ReluLinear, ResBMBlock, Stem
 
 OUTPUT, GRADIENT = 1e-5, 1e-4
-MEAN, STD = 0.3, 0.35  # as tests/model/models.cc
+MEAN, STD = 0.3, 0.35  # as tests/model/support/models.cc
 
 
 def with_prefix(tensors, prefix):

@@ -93,7 +93,7 @@ TEST(TransformerPlan, SizesThatDoNotWorkAreRefused) {
   EXPECT_EQ(ErrorOf("", "rotary_base: 0"), path + "rotary_base: 0 is out of range; it must be 1 or more");
 }
 
-// The parts are those of model/sequence_boundary.h, with b = 8.
+// The parts are those of model/boundaries/sequence_boundary.h, with b = 8.
 TEST(SequenceBoundaryPlan, AnAdapterIsExact) {
   const std::string common =
       "cut_point: 'block0' after_layer: 1 kind: ADAPTER in_channels: 32 out_channels: 32 crossing_channels: 8 "
