@@ -1,12 +1,9 @@
 #include "proto/wire/link_endpoint.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "proto/base/status.h"
 
@@ -25,20 +22,6 @@ std::string Name(const v1::TensorHeader& header) {
                                                    : absl::StrCat("step ", header.step());
   return absl::StrCat("link ", header.link(), ", ", v1::TensorKind_Name(header.kind()), " of ", work, ", micro-batch ",
                       header.micro_batch(), ", tensor ", header.tensor_index());
-}
-
-std::string Name(const v1::Fence& fence) { return absl::StrCat(fence.epoch(), ".", fence.generation()); }
-
-// Enough to see that two keys differ, nothing to guess one from.
-std::string Fingerprint(const std::string& key) {
-  const std::uint64_t hash = XXH3_64bits(key.data(), key.size());
-  return absl::StrFormat("%d bytes, #%04x", key.size(), hash & 0xffff);
-}
-
-template <typename A, typename B>
-absl::Status WrongHello(const LinkEndpoint::Options& options, absl::string_view field, const A& theirs, const B& ours) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("link ", options.link, ": the peer's Hello has ", field, " ", theirs, ", this end has ", ours));
 }
 
 }  // namespace
@@ -63,6 +46,7 @@ void LinkEndpoint::Send(v1::TensorHeader header, EncodedTensor tensor) {
   {
     MutexLock lock(mutex_);
     if (ended_) return;
+    transfers_.Queued(outgoing_.total(), header);
     outgoing_.Add(std::move(header), std::move(tensor.payload));
     if (greeted_ && !writing_) wake = connection_;
   }
@@ -130,6 +114,16 @@ void LinkEndpoint::Consumed() {
   if (wake != nullptr) wake->WakeReader();
 }
 
+void LinkEndpoint::RecordTransfers(const Clock* clock) {
+  MutexLock lock(mutex_);
+  transfers_.Start(clock);
+}
+
+std::vector<Transfer> LinkEndpoint::TakeTransfers(std::uint64_t step) {
+  MutexLock lock(mutex_);
+  return transfers_.Take(step);
+}
+
 bool LinkEndpoint::AllSent() const {
   MutexLock lock(mutex_);
   return AllSentLocked();
@@ -156,8 +150,9 @@ absl::StatusOr<OutgoingMessage> LinkEndpoint::Take(std::shared_ptr<LinkConnectio
   {
     MutexLock lock(mutex_);
     if (ended_) {
-      return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", Name(options_.fence),
-                                                        " has ended here: ", end_.ToString()));
+      return absl::FailedPreconditionError(absl::StrCat("link ", options_.link, " of fence ", options_.fence.epoch(), ".",
+                                                        options_.fence.generation(), " has ended here: ",
+                                                        end_.ToString()));
     }
     // The same number again where there is no greater one.
     const std::uint64_t dial_seq = number.value_or(std::max(dial_seq_ + 1, dial_seq_));
@@ -185,26 +180,6 @@ absl::StatusOr<OutgoingMessage> LinkEndpoint::Take(std::shared_ptr<LinkConnectio
   return message;
 }
 
-absl::Status LinkEndpoint::CheckHello(const v1::Hello& hello) const {
-  if (hello.protocol_version() != kProtocolVersion) {
-    return WrongHello(options_, "protocol version", hello.protocol_version(), kProtocolVersion);
-  }
-  if (hello.job_id() != options_.job_id) return WrongHello(options_, "job", hello.job_id(), options_.job_id);
-  if (hello.link_key() != options_.link_key) {
-    return WrongHello(options_, "a link key with fingerprint", Fingerprint(hello.link_key()),
-                      Fingerprint(options_.link_key));
-  }
-  if (hello.fence().epoch() != options_.fence.epoch() || hello.fence().generation() != options_.fence.generation()) {
-    return WrongHello(options_, "fence", Name(hello.fence()), Name(options_.fence));
-  }
-  if (hello.link() != options_.link) return WrongHello(options_, "link", hello.link(), options_.link);
-  if (hello.side() != peer_side()) {
-    return WrongHello(options_, "side number", static_cast<int>(hello.side()),
-                      absl::StrCat(static_cast<int>(options_.side), " and wants the other"));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status LinkEndpoint::OnHello(const LinkConnection* connection, const v1::Hello& hello) {
   absl::Status status = CheckHello(hello);
   Forgotten forgotten;
@@ -226,7 +201,7 @@ absl::Status LinkEndpoint::OnHello(const LinkConnection* connection, const v1::H
       greeted_ = true;
       ++counters_.connections;
       events_.push_back({Event::Kind::kConnected, {}, {}});
-      NoteAllSentLocked(all_sent);
+      NoteWrittenLocked(all_sent);
       wake = connection_;
     } else {
       forgotten = ForgetLocked(status);
@@ -270,6 +245,7 @@ absl::StatusOr<LinkEndpoint::Taken> LinkEndpoint::TakeChunk(const LinkConnection
       *forgotten = EndLocked(refused);
       return refused;
     }
+    transfers_.MessageCame();
     assembler = incoming_.TakeAssembler();
   }
 
@@ -290,6 +266,7 @@ absl::StatusOr<LinkEndpoint::Taken> LinkEndpoint::TakeChunk(const LinkConnection
   }
   incoming_.NoteBytes(assembler->received_bytes());
   if (*complete) {
+    transfers_.Received(incoming_.front());
     incoming_.Complete();
     ReceivedTensor received{assembler->header(), assembler->Take()};
     events_.push_back({Event::Kind::kTensor, std::move(received), {}});
@@ -335,7 +312,7 @@ void LinkEndpoint::OnMessageWritten(const LinkConnection* connection) {
     const bool all_sent = AllSentLocked();
     writing_ = false;
     outgoing_.Written();
-    NoteAllSentLocked(all_sent);
+    NoteWrittenLocked(all_sent);
   }
   Deliver();
 }
@@ -410,8 +387,9 @@ void LinkEndpoint::EndWithError(const absl::Status& status) {
   Deliver();
 }
 
-void LinkEndpoint::NoteAllSentLocked(bool before) {
-  if (!before && AllSentLocked()) events_.push_back({Event::Kind::kAllSent, {}, {}});
+void LinkEndpoint::NoteWrittenLocked(bool all_sent_before) {
+  transfers_.Written(outgoing_.written());
+  if (!all_sent_before && AllSentLocked()) events_.push_back({Event::Kind::kAllSent, {}, {}});
 }
 
 std::shared_ptr<LinkConnection> LinkEndpoint::TakeHeldReaderLocked() {

@@ -23,15 +23,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/base/clock.h"
 #include "proto/base/encoded_tensor.h"
 #include "proto/base/mutex.h"
 #include "proto/resbm/v1/link.pb.h"
 #include "proto/wire/incoming_tensors.h"
 #include "proto/wire/outgoing_tensors.h"
 #include "proto/wire/tensor_frame.h"
+#include "proto/wire/transfer_log.h"
 
 namespace resbm::wire {
 
@@ -105,6 +108,10 @@ class LinkEndpoint {
   void SetInboxLimit(std::uint32_t tensors, bool hard);
   // The listener's owner has used up one tensor: there is room for another.
   void Consumed();
+  // From now on it is written down when tensors of steps cross, until it is null. `clock` outlives the endpoint.
+  void RecordTransfers(const Clock* clock);
+  // See TransferLog::Take.
+  std::vector<Transfer> TakeTransfers(std::uint64_t step);
   // Everything queued was handed to the connection.
   bool AllSent() const;
   std::uint64_t retained_bytes() const;
@@ -199,7 +206,8 @@ class LinkEndpoint {
   Forgotten ForgetLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);
   Forgotten EndLocked(const absl::Status& status) RESBM_REQUIRES(mutex_);
   void EndWithError(const absl::Status& status);
-  void NoteAllSentLocked(bool before) RESBM_REQUIRES(mutex_);
+  // More may be written than before, when all was or was not.
+  void NoteWrittenLocked(bool all_sent_before) RESBM_REQUIRES(mutex_);
   bool AllSentLocked() const RESBM_REQUIRES(mutex_) { return outgoing_.written() == outgoing_.total(); }
   std::shared_ptr<LinkConnection> TakeHeldReaderLocked() RESBM_REQUIRES(mutex_);
   std::optional<Event> TakeEvent(bool delivering) RESBM_EXCLUDES(mutex_);
@@ -211,6 +219,7 @@ class LinkEndpoint {
   mutable Mutex mutex_;
   OutgoingTensors outgoing_ RESBM_GUARDED_BY(mutex_);
   IncomingTensors incoming_ RESBM_GUARDED_BY(mutex_);
+  TransferLog transfers_ RESBM_GUARDED_BY(mutex_);
   std::shared_ptr<LinkConnection> connection_ RESBM_GUARDED_BY(mutex_);
   // Of the present connection.
   bool greeted_ RESBM_GUARDED_BY(mutex_) = false;

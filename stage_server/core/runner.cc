@@ -18,7 +18,9 @@ bool FromCoordinator(const StageShape& shape, End end) { return end == End::kUp 
 }  // namespace
 
 Runner::Runner(const StageShape& shape, Task task, Inbox* inbox, StageLinks* links, const Clock& clock)
-    : shape_(shape), task_(std::move(task)), inbox_(inbox), links_(links), clock_(clock), started_(clock.Now()) {}
+    : shape_(shape), task_(std::move(task)), inbox_(inbox), links_(links), clock_(clock), started_(clock.Now()) {
+  if (task_.trace) spans_ = std::make_unique<SpanLog>();
+}
 
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Create(const StageShape& shape, Task task, Inbox* inbox,
                                                        StageLinks* links, const Clock& clock) {
@@ -98,6 +100,7 @@ void Runner::Open() {
   for (End end : kEnds) counters_at_start_[static_cast<int>(end)] = links_->Counters(end);
   inbox_->ResetPeak();
   SetInboxLimits();
+  for (End end : kEnds) links_->RecordTransfers(end, traced());
   for (const v1::TensorHeader& header : expected_up_) links_->Expect(End::kUp, header);
   for (const v1::TensorHeader& header : expected_down_) links_->Expect(End::kDown, header);
   expected_up_.clear();
@@ -127,7 +130,11 @@ std::optional<End> Runner::Missing() const {
 void Runner::StopWaiting() {
   if (!waiting_.has_value()) return;
   // The rest of the sending after the last action is no time lost to computing.
-  if (stage_ != Stage::kComputed) waited_[static_cast<int>(*waiting_)] += clock_.Now() - waiting_since_;
+  if (stage_ != Stage::kComputed) {
+    const absl::Duration now = clock_.Now();
+    waited_[static_cast<int>(*waiting_)] += now - waiting_since_;
+    if (traced()) spans_->AddWait(*waiting_, micro_batch(), waiting_since_, now);
+  }
   waiting_.reset();
 }
 
@@ -150,7 +157,7 @@ std::optional<Work> Runner::Next() {
   }
   if (stage_ == Stage::kFinish) {
     working_ = true;
-    return Work(Finish{});
+    return Work(Finish{task_.id.number});
   }
   if (const std::optional<End> missing = Missing(); missing.has_value()) {
     Wait(*missing);
@@ -169,6 +176,7 @@ std::optional<Work> Runner::Next() {
     Backward work;
     work.micro_batch = mb;
     work.loss_scale = task_.loss_scale;
+    work.step = task_.id.number;
     if (!shape_.is_last()) work.gradients = take(End::kDown);
     return Work(std::move(work));
   }
@@ -176,7 +184,7 @@ std::optional<Work> Runner::Next() {
   std::optional<EncodedTensor> target;
   if (shape_.is_last()) target = std::move(take(End::kDown).front());
   if (task_.id.evaluation) return Work(EvaluateForward{mb, std::move(input), std::move(target)});
-  Forward work{mb, std::move(input), std::move(target), task_.epoch, {}};
+  Forward work{mb, std::move(input), std::move(target), task_.epoch, {}, task_.id.number};
   if (mb < task_.sample_indices.size()) work.sample_indices = task_.sample_indices[mb];
   return Work(std::move(work));
 }
@@ -196,11 +204,16 @@ absl::Status Runner::OnDone(WorkResult result, const std::vector<ParameterSize>&
       if (!std::isfinite(result.squared_norms[i])) ++non_finite_[parameters[i].name];
     }
     squared_norms_ = std::move(result.squared_norms);
+    if (traced()) spans_->AddWork(v1::Span::FINISH, 0, result.began, result.seconds);
     stage_ = Stage::kComputed;
     return absl::OkStatus();
   }
 
   const ProgramAction action = task_.program.actions[cursor_];
+  if (traced()) {
+    spans_->AddWork(action.backward ? v1::Span::BACKWARD : v1::Span::FORWARD, action.micro_batch, result.began,
+                    result.seconds);
+  }
   if (action.backward ? !shape_.is_first() : !shape_.is_last()) {
     RESBM_RETURN_IF_ERROR(SendOutputs(action, std::move(result.outputs)));
   }
@@ -282,7 +295,7 @@ v1::MemoryUse Runner::Memory() const {
   return use;
 }
 
-v1::Computed Runner::MakeComputed() const {
+v1::Computed Runner::MakeComputed() {
   v1::Computed computed;
   computed.set_loss_sum(loss_sum_);
   computed.set_weight(weight_);
@@ -294,6 +307,10 @@ v1::Computed Runner::MakeComputed() const {
     entry->set_count(count);
   }
   computed.mutable_signals()->Assign(signals_.begin(), signals_.end());
+  if (traced()) {
+    for (End end : kEnds) spans_->AddTransfers(end, links_->TakeTransfers(end, task_.id.number));
+    computed.mutable_spans()->Assign(spans_->spans().begin(), spans_->spans().end());
+  }
   *computed.mutable_times() = Times();
   *computed.mutable_bytes() = Bytes();
   *computed.mutable_memory() = Memory();

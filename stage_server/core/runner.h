@@ -20,6 +20,7 @@
 #include "proto/resbm/v1/link.pb.h"
 #include "stage_server/core/inbox.h"
 #include "stage_server/core/program.h"
+#include "stage_server/core/span_log.h"
 #include "stage_server/core/stage_links.h"
 #include "stage_server/core/stage_shape.h"
 #include "stage_server/core/tensor_plan.h"
@@ -43,6 +44,7 @@ class Runner {
     std::uint64_t epoch = 0;
     std::vector<std::vector<std::uint64_t>> sample_indices;
     double loss_scale = 1;
+    bool trace = false;                 // Computed brings spans
     Prefetch announced;                 // by the Begin before
     Prefetch next;
     std::uint64_t max_tensor_bytes = 0;
@@ -74,8 +76,11 @@ class Runner {
   // That the present or next action is about.
   std::uint32_t micro_batch() const;
 
-  // After finished(). Attempt, base_state_id and commit_seconds are the caller's to set.
-  v1::Computed MakeComputed() const;
+  bool traced() const { return spans_ != nullptr; }
+
+  // After finished(), once. Attempt, base_state_id, commit_seconds and the span of the commit before are the
+  // caller's to set.
+  v1::Computed MakeComputed();
   v1::Evaluated MakeEvaluated() const;
   v1::Progress MakeProgress() const;
 
@@ -130,6 +135,7 @@ class Runner {
   LinkCounters counters_at_start_[2];
   std::uint64_t peak_retained_bytes_ = 0;
   ComputeMemory memory_;
+  std::unique_ptr<SpanLog> spans_;  // null: not asked for
 };
 
 }  // namespace resbm::stage_server

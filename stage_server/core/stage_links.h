@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "proto/base/encoded_tensor.h"
 #include "proto/resbm/v1/control.pb.h"
 #include "proto/resbm/v1/link.pb.h"
+#include "proto/wire/transfer_log.h"
 
 namespace resbm::stage_server {
 
@@ -63,6 +65,10 @@ class StageLinks {
   virtual bool Connected(End end) const = 0;
   virtual std::uint64_t RetainedBytes(End end) const = 0;
   virtual LinkCounters Counters(End end) const = 0;
+
+  // Whether it is written down when tensors cross, by the machine's clock; off at Open.
+  virtual void RecordTransfers(End end, bool on) = 0;
+  virtual std::vector<wire::Transfer> TakeTransfers(End end, std::uint64_t step) = 0;
 };
 
 }  // namespace resbm::stage_server

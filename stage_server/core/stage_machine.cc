@@ -228,7 +228,7 @@ void StageMachine::Advance() {
       if (commit_->decision() == v1::Commit::SKIP) {
         StartWork(Purpose::kApply, Drop{});
       } else {
-        StartWork(Purpose::kApply, Apply{commit_->gradient_scale(), commit_->learning_rate()});
+        StartWork(Purpose::kApply, Apply{commit_->gradient_scale(), commit_->learning_rate(), commit_->attempt().step()});
       }
       break;
     case State::kReady:

@@ -173,7 +173,7 @@ class StageMachine {
   absl::Status CheckBuffers(const Runner::Task& task) const;
   void HandleCommit(const v1::Commit& commit);
   absl::Status CheckCommit(const v1::Commit& commit) const;
-  void FinishCommit(double seconds);
+  void FinishCommit(absl::Duration began, double seconds);
   void HandleEvaluate(const v1::Evaluate& evaluate);
   void LeaveReady();
   absl::StatusOr<Program> FindProgram(std::uint32_t id) const;
@@ -229,6 +229,7 @@ class StageMachine {
   v1::Attempt attempt_;
   std::optional<v1::Commit> commit_;  // APPLYING
   double commit_seconds_ = 0;
+  absl::Duration commit_began_ = absl::ZeroDuration();
   absl::Duration last_progress_ = absl::ZeroDuration();
 
   Counters counters_;

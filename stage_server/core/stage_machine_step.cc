@@ -85,6 +85,7 @@ void StageMachine::HandleBegin(const v1::Begin& begin) {
     task.samples = Samples(begin.micro_batches());
     task.epoch = begin.epoch();
     if (begin.loss_scale() != 0) task.loss_scale = begin.loss_scale();
+    task.trace = begin.trace();
     for (const v1::MicroBatch& micro_batch : begin.micro_batches()) {
       task.sample_indices.emplace_back(micro_batch.sample_indices().begin(), micro_batch.sample_indices().end());
     }
@@ -160,6 +161,12 @@ void StageMachine::FinishRun() {
     *computed->mutable_attempt() = attempt_;
     computed->set_base_state_id(state_id_);
     computed->mutable_times()->set_commit_seconds(commit_seconds_);
+    // None comes before what was loaded.
+    if (run_->traced() && last_commit_.has_value()) {
+      SpanLog commit;
+      commit.AddWork(v1::Span::COMMIT, 0, commit_began_, commit_seconds_);
+      *computed->add_spans() = commit.spans().front();
+    }
   }
   run_.reset();
   Emit(std::move(event));
@@ -251,12 +258,13 @@ void StageMachine::OnApplied(WorkResult result) {
     EmitFailed(attempt, result.status, StateName(State::kApplying), v1::LOCAL);
     return;
   }
-  FinishCommit(result.seconds);
+  FinishCommit(result.began, result.seconds);
 }
 
-void StageMachine::FinishCommit(double seconds) {
+void StageMachine::FinishCommit(absl::Duration began, double seconds) {
   const v1::Commit commit = *std::move(commit_);
   commit_.reset();
+  commit_began_ = began;
   commit_seconds_ = seconds;
   step_ = commit.attempt().step();
   state_id_ = commit.new_state_id();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "proto/base/encoded_tensor.h"
 #include "proto/resbm/v1/control.pb.h"
 
@@ -32,20 +33,25 @@ struct Forward {
   // Which samples these are: what dropout derives from. May be empty.
   std::uint64_t epoch = 0;
   std::vector<std::uint64_t> sample_indices;
+  std::uint64_t step = 0;  // here and below: for those who profile
 };
 
 struct Backward {
   std::uint32_t micro_batch = 0;
   EncodedTensors gradients;  // empty on the last stage
   double loss_scale = 1;     // last stage: what the loss is multiplied by
+  std::uint64_t step = 0;
 };
 
 // After the last backward of a step: the squared norms of its gradient sums.
-struct Finish {};
+struct Finish {
+  std::uint64_t step = 0;
+};
 
 struct Apply {
   float gradient_scale = 1;
   double learning_rate = 0;
+  std::uint64_t step = 0;
 };
 
 // Forgets graphs and gradients of an unfinished or skipped step; weights stay.
@@ -111,6 +117,8 @@ struct WorkResult {
   std::shared_ptr<const std::string> shard;
   ComputeMemory memory;
   double seconds = 0;
+  // When it began, by the state machine's clock: from whoever lets a Computer run.
+  absl::Duration began;
 };
 
 class Computer {

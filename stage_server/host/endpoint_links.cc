@@ -22,7 +22,8 @@ struct EndpointLinks::Line : wire::LinkEndpoint::Listener {
   std::unique_ptr<Dialler> dialler;
 };
 
-EndpointLinks::EndpointLinks(DiallerFactory* diallers, LinkEvents* events) : diallers_(diallers), events_(events) {}
+EndpointLinks::EndpointLinks(const Clock& clock, DiallerFactory* diallers, LinkEvents* events)
+    : clock_(clock), diallers_(diallers), events_(events) {}
 
 EndpointLinks::~EndpointLinks() { Close(absl::CancelledError("the stage server stops")); }
 
@@ -86,6 +87,14 @@ LinkCounters EndpointLinks::Counters(End end) const {
   const wire::LinkEndpoint::Counters counters = line(end)->endpoint.counters();
   return {counters.payload_bytes_sent, counters.metadata_bytes_sent, counters.messages_sent,
           counters.payload_bytes_sent - counters.payload_bytes_resent + counters.payload_bytes_received};
+}
+
+void EndpointLinks::RecordTransfers(End end, bool on) {
+  if (line(end) != nullptr) line(end)->endpoint.RecordTransfers(on ? &clock_ : nullptr);
+}
+std::vector<wire::Transfer> EndpointLinks::TakeTransfers(End end, std::uint64_t step) {
+  if (line(end) == nullptr) return {};
+  return line(end)->endpoint.TakeTransfers(step);
 }
 
 std::shared_ptr<wire::LinkEndpoint> EndpointLinks::endpoint(End end) const {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "proto/base/clock.h"
 #include "proto/base/encoded_tensor.h"
 #include "proto/wire/link_endpoint.h"
 #include "stage_server/core/stage_links.h"
@@ -38,8 +40,8 @@ class DiallerFactory {
 // For one thread, the stage's; the endpoints themselves are for any.
 class EndpointLinks : public StageLinks {
  public:
-  // Both outlive it.
-  EndpointLinks(DiallerFactory* diallers, LinkEvents* events);
+  // All outlive it. `clock` is the machine's.
+  EndpointLinks(const Clock& clock, DiallerFactory* diallers, LinkEvents* events);
   ~EndpointLinks() override;
 
   void Open(const LinkSetup& setup) override;
@@ -56,6 +58,8 @@ class EndpointLinks : public StageLinks {
   bool Connected(End end) const override;
   std::uint64_t RetainedBytes(End end) const override;
   LinkCounters Counters(End end) const override;
+  void RecordTransfers(End end, bool on) override;
+  std::vector<wire::Transfer> TakeTransfers(End end, std::uint64_t step) override;
 
   // For the neighbour's Hello; null when closed.
   std::shared_ptr<wire::LinkEndpoint> endpoint(End end) const;
@@ -65,6 +69,7 @@ class EndpointLinks : public StageLinks {
 
   Line* line(End end) const { return lines_[static_cast<int>(end)].get(); }
 
+  const Clock& clock_;
   DiallerFactory* const diallers_;
   LinkEvents* const events_;
   std::shared_ptr<Line> lines_[2];

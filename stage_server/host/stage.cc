@@ -11,7 +11,7 @@ Stage::Stage(StageOptions options, const Clock& clock, std::unique_ptr<Computer>
     : options_(std::move(options)),
       clock_(clock),
       computer_(std::move(computer)),
-      links_(diallers, this),
+      links_(clock, diallers, this),
       machine_(options_.machine, clock, this, &links_),
       hello_desk_(options_.hello_patience),
       compute_thread_([this] { RunComputeThread(); }),
@@ -70,7 +70,9 @@ void Stage::RunComputeThread() {
       work = std::move(work_);
       work_.reset();
     }
+    const absl::Duration began = clock_.Now();
     WorkResult result = computer_->Run(*work);
+    result.began = began;
     // Tensors of the work may be large; they go before the next is waited for.
     work.reset();
     Post([this, result = std::move(result)]() mutable { machine_.OnWorkDone(std::move(result)); });
@@ -124,6 +126,7 @@ void Stage::Describe(std::function<void(v1::DescribeReply)> done) {
   Post([this, done = std::move(done)] {
     v1::DescribeReply reply;
     machine_.Describe(&reply);
+    reply.set_clock_nanos(absl::ToInt64Nanoseconds(clock_.Now()));
     done(std::move(reply));
   });
 }

@@ -91,6 +91,7 @@ void Simulation::Stage::OnRequest(const v1::ControlRequest& request) {
 void Simulation::Stage::DoWork() {
   const stage_server::Work work = *std::exchange(work_, std::nullopt);
   stage_server::WorkResult result = computer_->Run(work);
+  result.began = clock_.Now();
   During("work", false, [&] { machine_->OnWorkDone(std::move(result)); });
 }
 
@@ -153,6 +154,14 @@ void Simulation::Stage::ReleaseThroughStep(End end, std::uint64_t step) {
   RESBM_IF_OPEN(end).ReleaseThroughStep(step);
 }
 void Simulation::Stage::ReleaseAll(End end) { RESBM_IF_OPEN(end).ReleaseAll(); }
+void Simulation::Stage::RecordTransfers(End end, bool on) {
+  RESBM_IF_OPEN(end).RecordTransfers(on ? &clock_ : nullptr);
+}
+std::vector<wire::Transfer> Simulation::Stage::TakeTransfers(End end, std::uint64_t step) {
+  const auto& ear = ears_[static_cast<int>(end)];
+  if (ear == nullptr) return {};
+  return ear->endpoint().TakeTransfers(step);
+}
 bool Simulation::Stage::AllSent(End end) const {
   const auto& ear = ears_[static_cast<int>(end)];
   return ear == nullptr || ear->endpoint().AllSent();

@@ -56,6 +56,8 @@ class Simulation::Stage : public stage_server::StageEffects, public stage_server
   bool Connected(stage_server::End end) const override;
   std::uint64_t RetainedBytes(stage_server::End end) const override;
   stage_server::LinkCounters Counters(stage_server::End end) const override;
+  void RecordTransfers(stage_server::End end, bool on) override;
+  std::vector<wire::Transfer> TakeTransfers(stage_server::End end, std::uint64_t step) override;
 
  private:
   // Hears one of the endpoints.

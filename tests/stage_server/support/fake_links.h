@@ -28,6 +28,8 @@ class FakeLinks : public StageLinks {
     int released_all = 0;
     std::uint64_t retained_bytes = 0;
     LinkCounters counters;
+    bool recording = false;
+    std::vector<wire::Transfer> transfers;  // the test puts here what has crossed
   };
 
   void Open(const LinkSetup& setup) override {
@@ -62,6 +64,14 @@ class FakeLinks : public StageLinks {
   bool Connected(End end) const override { return lines_[static_cast<int>(end)].connected; }
   std::uint64_t RetainedBytes(End end) const override { return lines_[static_cast<int>(end)].retained_bytes; }
   LinkCounters Counters(End end) const override { return lines_[static_cast<int>(end)].counters; }
+  void RecordTransfers(End end, bool on) override { line(end).recording = on; }
+  std::vector<wire::Transfer> TakeTransfers(End end, std::uint64_t step) override {
+    std::vector<wire::Transfer> taken;
+    std::vector<wire::Transfer> left;
+    for (const wire::Transfer& transfer : line(end).transfers) (transfer.step <= step ? taken : left).push_back(transfer);
+    line(end).transfers = left;
+    return taken;
+  }
 
   Line& line(End end) { return lines_[static_cast<int>(end)]; }
   Line& up() { return lines_[0]; }

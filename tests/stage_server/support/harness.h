@@ -34,6 +34,7 @@ class Harness : public StageEffects {
     const Work work = *std::move(running_);
     running_.reset();
     WorkResult result = computer_.Run(work);
+    result.began = clock_.Now();
     clock_.Advance(absl::Milliseconds(250));
     machine_.OnWorkDone(std::move(result));
   }
