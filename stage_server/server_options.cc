@@ -2,19 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "proto/base/host_port.h"
 
 namespace resbm::stage_server {
-namespace {
-
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-}
-
-}  // namespace
-
 void AddTo(CLI::App* app, ServerOptions* options) {
   app->add_option("--listen", options->listen, "Where to listen; port 0 takes a free one and prints it")
       ->type_name("HOST:PORT")
@@ -33,22 +24,6 @@ void AddTo(CLI::App* app, ServerOptions* options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   app->add_flag("--exit-with-parent", options->exit_with_parent, "End when the process that started it ends");
   app->add_flag("-v,--verbose", options->verbose, "Log every step");
-}
-
-absl::StatusOr<HostPort> ParseHostPort(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  HostPort result;
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &result.port) ||
-      result.port < 0 || result.port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not HOST:PORT"));
-  }
-  result.host = text.substr(0, colon);
-  if (result.host.front() == '[' && result.host.back() == ']') {
-    result.host = result.host.substr(1, result.host.size() - 2);
-  } else if (result.host.find(':') != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\": write an IPv6 address as [ADDRESS]:PORT"));
-  }
-  return result;
 }
 
 absl::Status Check(const ServerOptions& options) {

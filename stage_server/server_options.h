@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 namespace CLI {
 class App;
@@ -26,13 +25,6 @@ struct ServerOptions {
 };
 
 void AddTo(CLI::App* app, ServerOptions* options);
-
-struct HostPort {
-  std::string host;  // without brackets
-  int port = 0;
-};
-// "127.0.0.1:50051", "[::1]:0", "host-a:7001". INVALID_ARGUMENT: it is none.
-absl::StatusOr<HostPort> ParseHostPort(const std::string& text);
 
 // INVALID_ARGUMENT: an address that is none, or one that others can reach without --insecure.
 absl::Status Check(const ServerOptions& options);

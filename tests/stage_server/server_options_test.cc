@@ -36,11 +36,5 @@ TEST(ServerOptions, AnAddressThatIsNoneIsRefused) {
   EXPECT_TRUE(Check(options).ok());
 }
 
-TEST(ServerOptions, HostAndPortComeApart) {
-  EXPECT_EQ(ParseHostPort("[::1]:7001")->host, "::1");
-  EXPECT_EQ(ParseHostPort("host-a:7001")->host, "host-a");
-  EXPECT_EQ(ParseHostPort("host-a:7001")->port, 7001);
-}
-
 }  // namespace
 }  // namespace resbm::stage_server::testing
