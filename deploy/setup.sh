@@ -18,7 +18,7 @@ packages=(
   g++ git pkg-config python3 python3-venv python3-yaml patchelf ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev
-  nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev
+  nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev libjs-chart.js
   dataset-fashion-mnist
 )
 

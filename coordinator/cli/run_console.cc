@@ -8,10 +8,13 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "coordinator/report/table.h"
 #include "coordinator/report/terminal.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "proto/base/version.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -43,8 +46,14 @@ absl::StatusOr<std::unique_ptr<RunConsole>> RunConsole::Create(const RunSetup& s
 
   RunStatistics::Options statistics;
   statistics.name = setup.job.name();
+  statistics.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+  statistics.version = kVersion;
   for (int s = 0; s < setup.stages(); ++s) {
-    statistics.stages.push_back({fleet->description(s).device(), static_cast<std::int64_t>(StageParameters(setup, s))});
+    const v1::DescribeReply& stage = fleet->description(s);
+    statistics.stages.push_back(
+        {stage.device(),
+         static_cast<std::int64_t>(StageParameters(setup, s)),
+         {stage.server_version(), stage.device_name(), stage.libtorch_version(), stage.cpu_capability()}});
   }
   for (int cut : setup.partition.cuts) statistics.cuts.push_back(setup.model.boundaries[cut]);
   statistics.windows = setup.windows;
@@ -119,7 +128,8 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
 }
 
 absl::Status RunConsole::OnEvaluation(const EvaluationReport& report) {
-  statistics_->AddEvaluation(report.loss, report.top1);
+  statistics_->AddEvaluation(
+      {report.after_step, report.loss, report.top1, report.samples, absl::ToDoubleSeconds(report.duration)});
   progress_->Note(absl::StrFormat("after step %d: test %s, %.1f s", report.after_step,
                                   DescribeEvaluation(report, is_text_), absl::ToDoubleSeconds(report.duration)));
   return absl::OkStatus();

@@ -47,6 +47,23 @@ void Flatten(const Json& json, const std::string& path, int depth, std::map<std:
   }
 }
 
+std::optional<double> NumberOf(const Json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number() ? std::optional<double>(found->get<double>()) : std::nullopt;
+}
+
+std::map<std::string, std::map<std::string, double>> SignalsOf(const Json& json) {
+  std::map<std::string, std::map<std::string, double>> signals;
+  if (!json.is_object()) return signals;
+  for (const auto& [cut_point, values] : json.items()) {
+    if (!values.is_object()) continue;
+    for (const auto& [name, value] : values.items()) {
+      if (value.is_number()) signals[cut_point][name] = value.get<double>();
+    }
+  }
+  return signals;
+}
+
 void AddOfSummary(const Summary& summary, RunRecord* run) {
   std::map<std::string, double>& figures = run->figures;
   double bytes = 0, fp16 = 0;
@@ -124,14 +141,21 @@ absl::StatusOr<std::vector<MetricsLine>> ParseMetrics(absl::string_view text) {
     const auto step = json.find("step");
     const auto loss = json.find("loss");
     const auto skipped = json.find("skipped");
-    const auto norm = json.find("grad_norm");
     if (step == json.end() || !step->is_number_integer()) return wrong("step is not a whole number");
     if (loss == json.end() || !(loss->is_number() || loss->is_null())) return wrong("loss is not a number or null");
     MetricsLine& line = lines.emplace_back();
     line.step = step->get<std::int64_t>();
     line.loss = loss->is_number() ? loss->get<double>() : std::numeric_limits<double>::quiet_NaN();
     line.skipped = skipped != json.end() && skipped->is_boolean() && skipped->get<bool>();
-    if (norm != json.end() && norm->is_number()) line.grad_norm = norm->get<double>();
+    line.grad_norm = NumberOf(json, "grad_norm");
+    line.step_seconds = NumberOf(json, "step_seconds");
+    line.learning_rate = NumberOf(json, "learning_rate");
+    if (const auto reasons = json.find("non_finite"); reasons != json.end() && reasons->is_array()) {
+      for (const Json& reason : *reasons) {
+        if (reason.is_string()) line.non_finite.push_back(reason.get<std::string>());
+      }
+    }
+    if (const auto signals = json.find("signals"); signals != json.end()) line.signals = SignalsOf(*signals);
     if (lines.size() > 1 && line.step <= lines[lines.size() - 2].step) return wrong("steps do not ascend");
   }
   return lines;
@@ -144,10 +168,12 @@ absl::StatusOr<RunRecord> MakeRunRecord(const std::string& path, const std::stri
   const auto loaded = ParseJob(job, absl::StrCat(path, "/", kJobFile), {});
   if (!loaded.ok()) return loaded.status();
   run.job = loaded->job;
+  run.job_text = job;
   const auto parsed = ParseSummary(summary);
   if (!parsed.ok()) return NamedIn(path, kSummaryFile, parsed.status());
   Flatten(Json::parse(summary.begin(), summary.end(), nullptr, /*allow_exceptions=*/false), "", 0, &run.figures);
-  AddOfSummary(*parsed, &run);
+  run.summary = *parsed;
+  AddOfSummary(run.summary, &run);
   AddOfPlan(&run);
   auto lines = ParseMetrics(metrics);
   if (!lines.ok()) return NamedIn(path, kMetricsFile, lines.status());

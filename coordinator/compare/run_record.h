@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "coordinator/compare/curve.h"
+#include "coordinator/report/summary.h"
 #include "proto/resbm/v1/job.pb.h"
 
 namespace resbm::coordinator {
@@ -26,17 +27,24 @@ inline constexpr char kUtilization[] = "utilization";       // mean of the stage
 inline constexpr char kLossSlope[] = "loss_slope";          // per 100 steps, second half
 inline constexpr char kLossSpikes[] = "loss_spikes";        // how many
 
-// Of one step, as metrics.jsonl has it. NaN where the file has null.
+// Of one step, as metrics.jsonl has it.
 struct MetricsLine {
   std::int64_t step = 0;
-  double loss = 0;
+  double loss = 0;  // NaN where the file has null
   std::optional<double> grad_norm;
+  std::optional<double> step_seconds;
+  std::optional<double> learning_rate;
   bool skipped = false;
+  std::vector<std::string> non_finite;  // why it was skipped
+  // By cut point, then by name; those that are finite.
+  std::map<std::string, std::map<std::string, double>> signals;
 };
 
 struct RunRecord {
   std::string path;
   v1::Job job;
+  std::string job_text;  // as the file has it
+  Summary summary;
   int stages = 1;
   std::vector<std::string> devices;  // by stage
   // Every number of summary.json by its path, "stages.0.peak_memory_bytes.total",

@@ -19,6 +19,8 @@ inline constexpr char kJobFile[] = "job.textproto";
 inline constexpr char kMetricsFile[] = "metrics.jsonl";
 inline constexpr char kSummaryFile[] = "summary.json";
 inline constexpr char kModelFile[] = "model.safetensors";
+inline constexpr char kTraceFile[] = "trace.json";
+inline constexpr char kReportFile[] = "report.html";
 inline constexpr char kEpochFile[] = "epoch";  // of the last coordinator's fence
 inline constexpr char kLockFile[] = "lock";
 

@@ -119,10 +119,7 @@ void RunStatistics::AddIdleTime(const StepStatistics& step) {
   }
 }
 
-void RunStatistics::AddEvaluation(double loss, std::optional<double> top1) {
-  validation_loss_ = loss;
-  top1_ = top1;
-}
+void RunStatistics::AddEvaluation(const EvaluationSummary& evaluation) { evaluations_.push_back(evaluation); }
 
 std::vector<BoundarySummary> RunStatistics::Boundaries() const {
   std::vector<BoundarySummary> boundaries;
@@ -154,16 +151,22 @@ std::vector<BoundarySummary> RunStatistics::Boundaries() const {
 Summary RunStatistics::Summarize() const {
   Summary summary;
   summary.name = options_.name;
+  summary.started = options_.started;
+  summary.version = options_.version;
   summary.steps = static_cast<std::int64_t>(step_seconds_.size());
   summary.skipped_steps = skipped_;
   summary.samples = samples_;
   summary.training_seconds = training_seconds_;
   summary.final_loss = final_loss_;
-  summary.top1 = top1_;
-  summary.validation_loss = validation_loss_;
-  if (options_.is_text && validation_loss_.has_value()) {
-    summary.perplexity = std::exp(*validation_loss_);
-    summary.bits_per_byte = *validation_loss_ / std::numbers::ln2;
+  summary.evaluations = evaluations_;
+  if (!evaluations_.empty()) {
+    const double loss = evaluations_.back().loss;
+    summary.top1 = evaluations_.back().top1;
+    summary.validation_loss = loss;
+    if (options_.is_text) {
+      summary.perplexity = std::exp(loss);
+      summary.bits_per_byte = loss / std::numbers::ln2;
+    }
   }
   const double steps = std::max<double>(1, static_cast<double>(summary.steps));
   for (std::size_t s = 0; s < stages_.size(); ++s) {
@@ -173,6 +176,7 @@ Summary RunStatistics::Summarize() const {
     stage.stage = static_cast<std::int64_t>(s);
     stage.device = options_.stages[s].device;
     stage.parameters = options_.stages[s].parameters;
+    stage.server = options_.stages[s].server;
     stage.forward_seconds = times.forward_seconds() / steps;
     stage.backward_seconds = times.backward_seconds() / steps;
     stage.waiting_up_seconds = times.waiting_up_seconds() / steps;

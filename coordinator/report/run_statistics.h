@@ -32,9 +32,12 @@ class RunStatistics {
   struct Stage {
     std::string device;
     std::int64_t parameters = 0;
+    ServerSummary server = {};
   };
   struct Options {
     std::string name;
+    std::string started;  // as Summary has it
+    std::string version;
     std::vector<Stage> stages;
     // The boundary after each stage but the last.
     std::vector<v1::BoundarySpec> cuts;
@@ -48,8 +51,8 @@ class RunStatistics {
   explicit RunStatistics(Options options);
 
   void AddStep(const StepStatistics& step);
-  // The last one counts. top1: a fraction.
-  void AddEvaluation(double loss, std::optional<double> top1);
+  // The last one is the run's result.
+  void AddEvaluation(const EvaluationSummary& evaluation);
 
   // bubble_share: idle time of the schedule, simulated for each step with the forward and backward times
   // that its stages measured and with links that take no time. communication_share_exposed: what the stages
@@ -74,8 +77,7 @@ class RunStatistics {
   std::vector<double> step_seconds_;
   double training_seconds_ = 0;
   std::optional<double> final_loss_;
-  std::optional<double> validation_loss_;
-  std::optional<double> top1_;
+  std::vector<EvaluationSummary> evaluations_;
   std::vector<StageSums> stages_;
   double bubble_seconds_ = 0;   // of all stages together
   double exposed_seconds_ = 0;

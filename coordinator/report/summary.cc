@@ -148,6 +148,11 @@ void Fields(V& visit, S& value) {
     visit("optimizer", value.optimizer);
     visit("activations", value.activations);
     visit("buffers", value.buffers);
+  } else if constexpr (std::is_same_v<T, ServerSummary>) {
+    visit("version", value.version);
+    visit("device_name", value.device_name);
+    visit("libtorch_version", value.libtorch_version);
+    visit("cpu_capability", value.cpu_capability);
   } else if constexpr (std::is_same_v<T, StageSummary>) {
     visit("stage", value.stage);
     visit("device", value.device);
@@ -160,9 +165,18 @@ void Fields(V& visit, S& value) {
     visit("utilization", value.utilization);
     visit.Object("peak_memory_bytes", value.peak_memory);
     visit("gpu_utilization", value.gpu_utilization);
+    visit.Object("server", value.server);
+  } else if constexpr (std::is_same_v<T, EvaluationSummary>) {
+    visit("step", value.step);
+    visit("loss", value.loss);
+    visit("top1", value.top1);
+    visit("samples", value.samples);
+    visit("seconds", value.seconds);
   } else {
     static_assert(std::is_same_v<T, Summary>);
     visit("name", value.name);
+    visit("started", value.started);
+    visit("version", value.version);
     visit("steps", value.steps);
     visit("skipped_steps", value.skipped_steps);
     visit("samples", value.samples);
@@ -182,6 +196,7 @@ void Fields(V& visit, S& value) {
     visit("communication_share_total", value.communication_share_total);
     visit("bubble_share", value.bubble_share);
     visit("stages", value.stages);
+    visit("evaluations", value.evaluations);
   }
 }
 

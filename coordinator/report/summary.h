@@ -46,6 +46,16 @@ struct PeakMemory {
   friend bool operator==(const PeakMemory&, const PeakMemory&) = default;
 };
 
+// What ran a stage, as it describes itself; empty where it is not known. Bit-equal results depend on it.
+struct ServerSummary {
+  std::string version;
+  std::string device_name;
+  std::string libtorch_version;
+  std::string cpu_capability;  // instruction set that LibTorch uses
+
+  friend bool operator==(const ServerSummary&, const ServerSummary&) = default;
+};
+
 struct StageSummary {
   std::int64_t stage = 0;
   std::string device;
@@ -60,13 +70,27 @@ struct StageSummary {
   double utilization = 0;
   PeakMemory peak_memory;
   std::optional<double> gpu_utilization;  // CUDA only
+  ServerSummary server = {};
 
   friend bool operator==(const StageSummary&, const StageSummary&) = default;
+};
+
+// The test set, evaluated in the course of a run.
+struct EvaluationSummary {
+  std::int64_t step = 0;  // after it; 0 = before the first
+  double loss = 0;        // mean over the test set (of text: a byte)
+  std::optional<double> top1;  // fraction
+  std::int64_t samples = 0;    // of text: bytes that are predicted
+  double seconds = 0;
+
+  friend bool operator==(const EvaluationSummary&, const EvaluationSummary&) = default;
 };
 
 // Absent values are null in the file: not known, or not measured by this version.
 struct Summary {
   std::string name;
+  std::string started;  // RFC 3339, UTC; empty: not known
+  std::string version;  // of the coordinator
   std::int64_t steps = 0;
   std::int64_t skipped_steps = 0;
   std::int64_t samples = 0;       // taken, over all steps
@@ -89,6 +113,7 @@ struct Summary {
   std::optional<double> communication_share_total;    // transfer time
   std::optional<double> bubble_share;                 // idle by the schedule alone
   std::vector<StageSummary> stages;
+  std::vector<EvaluationSummary> evaluations;  // in the order of their steps
 
   friend bool operator==(const Summary&, const Summary&) = default;
 };

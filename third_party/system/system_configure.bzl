@@ -15,6 +15,12 @@ _LIBS = {
     "zlib": (["zlib"], [], []),
 }
 
+# What is compiled in as it is: the chart library of reports (Debian's libjs-chart.js), and its licence.
+_FILES = {
+    "chart.min.js": "/usr/share/javascript/chart.js/chart.min.js",
+    "chart.js.copyright": "/usr/share/doc/libjs-chart.js/copyright",
+}
+
 def _impl(rctx):
     out = ['package(default_visibility = ["//visibility:public"])']
     for name, (packages, extra, defines) in _LIBS.items():
@@ -34,7 +40,13 @@ def _impl(rctx):
         if not p:
             fail("no %s in PATH. Run deploy/setup.sh, it installs what is missing." % tool)
         rctx.symlink(p, tool)
-    out.append('exports_files(["protoc", "grpc_cpp_plugin"])')
+    files = ["protoc", "grpc_cpp_plugin"]
+    for name, path in _FILES.items():
+        if not rctx.path(path).exists:
+            fail("no %s. Run deploy/setup.sh, it installs what is missing." % path)
+        rctx.symlink(path, name)
+        files.append(name)
+    out.append("exports_files(%r)" % files)
     rctx.file("BUILD.bazel", "\n".join(out) + "\n", executable = False)
 
 system_configure = repository_rule(

@@ -49,6 +49,25 @@ TEST(RunRecord, RowsOfSkippedStepsAreNoPartOfTheCurve) {
   EXPECT_TRUE((*lines)[1].skipped);
 }
 
+TEST(RunRecord, RowsHaveWhatTheFileSaysOfAStep) {
+  const auto lines = ParseMetrics(
+      R"({"step":1,"loss":2,"step_seconds":0.5,"learning_rate":0.001,"skipped":true,"non_finite":["stage 1: loss"],)"
+      R"("signals":{"group0.1":{"z_rms":1.5,"z_effective_rank":null},"odd":3}})"
+      "\n"
+      R"({"step":2,"loss":1,"step_seconds":"x","signals":[1],"non_finite":7})"
+      "\n");
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  const MetricsLine& line = (*lines)[0];
+  EXPECT_EQ(line.step_seconds, 0.5);
+  EXPECT_EQ(line.learning_rate, 0.001);
+  EXPECT_EQ(line.non_finite, std::vector<std::string>{"stage 1: loss"});
+  using Signals = std::map<std::string, std::map<std::string, double>>;
+  EXPECT_EQ(line.signals, (Signals{{"group0.1", {{"z_rms", 1.5}}}}));
+  EXPECT_FALSE((*lines)[1].step_seconds.has_value());
+  EXPECT_TRUE((*lines)[1].signals.empty());
+  EXPECT_TRUE((*lines)[1].non_finite.empty());
+}
+
 TEST(RunRecord, DamagedMetricsNameTheirLine) {
   for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
            {"{\"step\":1,\"loss\":2}\nnonsense\n", "line 2: not a JSON object"},
@@ -73,6 +92,8 @@ TEST(RunRecord, IsReadFromItsFolder) {
   const auto run = ReadRun(folder.path() + "/");
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->path, folder.path());
+  EXPECT_EQ(run->job_text, ExampleJob({}));
+  EXPECT_EQ(run->summary, ExampleSummaryOf({}));
   EXPECT_TRUE(run->curve.empty());
   folder.Write("summary.json", "{\"top1\": \"high\"}");
   EXPECT_THAT(ReadRun(folder.path()).status().message(), HasSubstr("summary.json: summary: top1 is not a number"));

@@ -11,6 +11,8 @@ namespace resbm::coordinator {
 inline Summary ExampleSummary() {
   Summary summary;
   summary.name = "fmnist-r16";
+  summary.started = "2026-01-02T03:04:05+00:00";
+  summary.version = "0.1.0";
   summary.steps = 1875;
   summary.skipped_steps = 3;
   summary.samples = 180000;
@@ -34,8 +36,9 @@ inline Summary ExampleSummary() {
   const PeakMemory second = {5000000, 1000000, 1000000, 2000000, 1000000};
   summary.stages = {
       {0, "cpu", 1234567, 0.0411, 0.0822, 0.0001, 0.0303, 0.001, 0.742, first, std::nullopt},
-      {1, "cuda:0", 89, 0.0301, 0.0612, 0.05, 0, 0.002, 0.55, second, 0.91},
+      {1, "cuda:0", 89, 0.0301, 0.0612, 0.05, 0, 0.002, 0.55, second, 0.91, {"0.1.0", "NVIDIA H200", "2.13.0", "AVX2"}},
   };
+  summary.evaluations = {{625, 0.41, 0.851, 10000, 3.5}, {1250, 0.35, std::nullopt, 10000, 3.25}};
   return summary;
 }
 

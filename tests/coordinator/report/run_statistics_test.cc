@@ -57,6 +57,8 @@ StepStatistics Step(const std::vector<v1::Computed>& computed, std::int64_t epoc
   return step;
 }
 
+EvaluationSummary After(double loss, double top1) { return {1, loss, top1, 100, 0.5}; }
+
 TEST(RunStatistics, OfTextThereIsPerplexityBitsAByteAndTokens) {
   RunStatistics::Options options = TwoStages();
   options.is_text = true;
@@ -68,7 +70,7 @@ TEST(RunStatistics, OfTextThereIsPerplexityBitsAByteAndTokens) {
     statistics.AddStep(step);
   }
   EXPECT_FALSE(statistics.Summarize().perplexity.has_value());
-  statistics.AddEvaluation(1.5, 0.5);
+  statistics.AddEvaluation(After(1.5, 0.5));
   const Summary summary = statistics.Summarize();
   EXPECT_DOUBLE_EQ(*summary.perplexity, std::exp(1.5));
   EXPECT_DOUBLE_EQ(*summary.bits_per_byte, 1.5 / std::log(2.0));
@@ -76,7 +78,7 @@ TEST(RunStatistics, OfTextThereIsPerplexityBitsAByteAndTokens) {
   EXPECT_DOUBLE_EQ(*summary.samples_per_second, 16.0 / 4);
   RunStatistics images(TwoStages());
   images.AddStep(Step(computed, 0, 2, 2.0));
-  images.AddEvaluation(1.5, 0.5);
+  images.AddEvaluation(After(1.5, 0.5));
   EXPECT_FALSE(images.Summarize().perplexity || images.Summarize().bits_per_byte ||
                images.Summarize().tokens_per_second);
 }
@@ -109,8 +111,8 @@ TEST(RunStatistics, MeansAreOverTheSteps) {
   skipped.skipped = true;
   statistics.AddStep(skipped);
   statistics.AddStep(Step(computed, 2, 1, 0.5));  // an epoch that was not completed
-  statistics.AddEvaluation(0.9, 0.25);
-  statistics.AddEvaluation(0.8, 0.75);
+  statistics.AddEvaluation(After(0.9, 0.25));
+  statistics.AddEvaluation(After(0.8, 0.75));
   const Summary summary = statistics.Summarize();
   EXPECT_EQ(summary.name, "run");
   EXPECT_EQ(summary.steps, 5);
@@ -120,6 +122,7 @@ TEST(RunStatistics, MeansAreOverTheSteps) {
   EXPECT_EQ(summary.final_loss, 0.5);
   EXPECT_EQ(summary.validation_loss, 0.8);
   EXPECT_EQ(summary.top1, 0.75);
+  EXPECT_EQ(summary.evaluations, (std::vector<EvaluationSummary>{After(0.9, 0.25), After(0.8, 0.75)}));
   EXPECT_EQ(summary.samples_per_second, 40.0 / 25);
   EXPECT_EQ(summary.step_seconds_median, 5);
   EXPECT_EQ(summary.epoch_seconds, (10 + 14) / 2.0);
@@ -130,6 +133,19 @@ TEST(RunStatistics, MeansAreOverTheSteps) {
   EXPECT_EQ(summary.stages[1].forward_seconds, 1);
   EXPECT_EQ(summary.stages[1].backward_seconds, 2);
   EXPECT_DOUBLE_EQ(summary.stages[1].utilization, 15.0 / 25);
+}
+
+TEST(RunStatistics, WhatRanTheRunIsHandedOn) {
+  RunStatistics::Options options = TwoStages();
+  options.started = "2026-01-02T03:04:05+00:00";
+  options.version = "0.1.0";
+  options.stages[1] = {"cuda:0", 200, {"0.1.0", "H200", "2.13.0", "AVX512"}};
+  const Summary summary = RunStatistics(options).Summarize();
+  EXPECT_EQ(summary.started, "2026-01-02T03:04:05+00:00");
+  EXPECT_EQ(summary.version, "0.1.0");
+  ASSERT_EQ(summary.stages.size(), 2u);
+  EXPECT_EQ(summary.stages[0].server, ServerSummary());
+  EXPECT_EQ(summary.stages[1].server, options.stages[1].server);
 }
 
 TEST(RunStatistics, TheFinalLossIsOfTheLastStepThatWasNotSkipped) {
@@ -208,7 +224,7 @@ TEST(RunStatistics, WaitingIsTheSchedulesFirstAndTheLinksThen) {
 
 TEST(RunStatistics, ARunWithoutStepsHasNoFigures) {
   RunStatistics statistics(TwoStages());
-  statistics.AddEvaluation(0.5, 0.8);
+  statistics.AddEvaluation(After(0.5, 0.8));
   const Summary summary = statistics.Summarize();
   EXPECT_EQ(summary.steps, 0);
   EXPECT_FALSE(summary.final_loss.has_value());

@@ -62,6 +62,16 @@ TEST(Summary, HasTheNamesOfTheContract) {
             R"({"activations":2000000,"buffers":1000000,"optimizer":1000000,"total":5000000,"weights":1000000})");
 }
 
+TEST(Summary, SaysWhenAndByWhatTheRunWasMadeAndHowItsEvaluationsWent) {
+  const auto json = nlohmann::json::parse(ToJson(ExampleSummary()));
+  EXPECT_EQ(json["started"], "2026-01-02T03:04:05+00:00");
+  EXPECT_EQ(json["version"], "0.1.0");
+  EXPECT_EQ(json["stages"][1]["server"].dump(),
+            R"({"cpu_capability":"AVX2","device_name":"NVIDIA H200","libtorch_version":"2.13.0","version":"0.1.0"})");
+  EXPECT_EQ(json["evaluations"][0].dump(), R"({"loss":0.41,"samples":10000,"seconds":3.5,"step":625,"top1":0.851})");
+  EXPECT_TRUE(json["evaluations"][1]["top1"].is_null());
+}
+
 TEST(Summary, WhatIsNotKnownIsNull) {
   Summary summary;
   summary.final_loss = std::numeric_limits<double>::quiet_NaN();
