@@ -17,7 +17,7 @@
 #include "coordinator/compare/arms.h"
 #include "coordinator/compare/comparison.h"
 #include "coordinator/compare/comparison_text.h"
-#include "coordinator/data/load_dataset.h"
+#include "proto/data/load_dataset.h"
 #include "coordinator/job/validate.h"
 #include "coordinator/report/columns.h"
 #include "coordinator/report/run_directory.h"
@@ -92,7 +92,7 @@ absl::Status SweepRun::CountSamples() {
   if (options_.fraction >= 1) return absl::OkStatus();
   RESBM_ASSIGN_OR_RETURN(const v1::Job job, MakeJob(arms_.front().arm, 0));
   RESBM_ASSIGN_OR_RETURN(const auto data,
-                         LoadDataset(job.data(), Split::kTrain, job.model().transformer().context()));
+                         data::LoadDataset(job.data(), data::Split::kTrain, job.model().transformer().context()));
   samples_ = FractionOfSamples(data->size(), options_.fraction, job.batch().samples());
   return absl::OkStatus();
 }

@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "coordinator/data/normalization.h"
+#include "proto/data/normalization.h"
 #include "coordinator/job/nearest_name.h"
 #include "coordinator/plan/partition_balance.h"
 #include "proto/base/encoded_tensor.h"
@@ -254,7 +254,7 @@ v1::StageSpec MakeStageSpec(const v1::Job& job, const ModelPlan& model, const Pa
   spec.set_deterministic(job.run().deterministic());
   spec.set_channels_last(job.run().channels_last());
   if (stage == 0) {
-    const Normalization scale = NormalizationOf(job.data());
+    const data::Normalization scale = data::NormalizationOf(job.data());
     spec.mutable_input_mean()->Assign(scale.mean.begin(), scale.mean.end());
     spec.mutable_input_std()->Assign(scale.standard_deviation.begin(), scale.standard_deviation.end());
     *spec.mutable_input_shape() = model.layers.front().input_shape();

@@ -48,7 +48,7 @@ class Feed::Line : public wire::LinkEndpoint::Listener {
   std::unique_ptr<wire::LinkDialler> dialler_;
 };
 
-Feed::Feed(Options options, const BatchSource* source) : options_(std::move(options)), source_(source) {}
+Feed::Feed(Options options, const data::BatchSource* source) : options_(std::move(options)), source_(source) {}
 
 Feed::~Feed() { Close(); }
 
@@ -59,7 +59,7 @@ void Feed::Open(const v1::Fence& fence) {
 }
 
 void Feed::SendStep(std::int64_t step) {
-  const StepBatch batch = source_->Plan(step);
+  const data::StepBatch batch = source_->Plan(step);
   v1::TensorHeader input, target;
   input.set_kind(v1::INPUT);
   target.set_kind(v1::TARGET);

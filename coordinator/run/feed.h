@@ -10,7 +10,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "absl/status/status.h"
-#include "coordinator/data/batch_source.h"
+#include "proto/data/batch_source.h"
 #include "proto/resbm/v1/link.pb.h"
 
 namespace resbm::coordinator {
@@ -30,7 +30,7 @@ class Feed {
   };
 
   // `source` outlives the feed.
-  Feed(Options options, const BatchSource* source);
+  Feed(Options options, const data::BatchSource* source);
   ~Feed();  // Close
 
   // Dials both links. Once.
@@ -46,7 +46,7 @@ class Feed {
   class Line;
 
   const Options options_;
-  const BatchSource* const source_;
+  const data::BatchSource* const source_;
   std::unique_ptr<Line> inputs_;
   std::unique_ptr<Line> targets_;
 };

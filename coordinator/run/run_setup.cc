@@ -6,7 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "coordinator/data/load_dataset.h"
+#include "proto/data/load_dataset.h"
 #include "coordinator/plan/learning_rate.h"
 #include "coordinator/plan/schedule.h"
 #include "coordinator/plan/simulate.h"
@@ -21,12 +21,12 @@ double BaseLearningRate(const v1::Optimizer& optimizer) {
   return optimizer.has_adamw() ? optimizer.adamw().learning_rate() : optimizer.sgd().learning_rate();
 }
 
-absl::Status CheckDataFitsModel(const Dataset& data, const ModelPlan& model) {
+absl::Status CheckDataFitsModel(const data::Dataset& data, const ModelPlan& model) {
   const auto& takes = model.layers.front().input_shape();
   const auto& gives = model.layers.back().output_shape();
   const std::vector<std::int64_t> dims = data.input_dims();
   if (!std::equal(takes.begin(), takes.end(), dims.begin(), dims.end())) {
-    const ImageSize* image = data.image_size();
+    const data::ImageSize* image = data.image_size();
     if (image == nullptr) {
       return absl::InvalidArgumentError(absl::StrFormat("samples of the data are [%s], the model takes [%s]",
                                                         absl::StrJoin(dims, ", "), absl::StrJoin(takes, ", ")));
@@ -45,7 +45,7 @@ absl::Status CheckDataFitsModel(const Dataset& data, const ModelPlan& model) {
   return absl::OkStatus();
 }
 
-std::int64_t TotalSteps(const v1::Run& run, const BatchSource& batches) {
+std::int64_t TotalSteps(const v1::Run& run, const data::BatchSource& batches) {
   return run.steps() > 0 ? run.steps() : run.epochs() * batches.steps_per_epoch();
 }
 
@@ -72,20 +72,20 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
 
   const std::int64_t context = job.model().transformer().context();
   if (train) {
-    RESBM_ASSIGN_OR_RETURN(setup.train, LoadDataset(job.data(), Split::kTrain, context));
+    RESBM_ASSIGN_OR_RETURN(setup.train, data::LoadDataset(job.data(), data::Split::kTrain, context));
     RESBM_RETURN_IF_ERROR(CheckDataFitsModel(*setup.train, setup.model));
   }
   if (evaluate) {
-    RESBM_ASSIGN_OR_RETURN(setup.test, LoadDataset(job.data(), Split::kTest, context));
+    RESBM_ASSIGN_OR_RETURN(setup.test, data::LoadDataset(job.data(), data::Split::kTest, context));
     RESBM_RETURN_IF_ERROR(CheckDataFitsModel(*setup.test, setup.model));
   }
-  BatchSource::Options batches;
+  data::BatchSource::Options batches;
   batches.seed = job.seed();
   batches.samples = job.batch().samples();
   batches.micro_batches = job.batch().micro_batches();
   batches.augment = job.data().augment();
   batches.evaluation_micro_batch = job.run().evaluation_micro_batch();
-  setup.batches = std::make_shared<const BatchSource>(batches, setup.train, setup.test);
+  setup.batches = std::make_shared<const data::BatchSource>(batches, setup.train, setup.test);
 
   const std::vector<int> asked(job.schedule().windows().begin(), job.schedule().windows().end());
   const v1::Schedule::Kind schedule = job.schedule().kind();
@@ -99,11 +99,11 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
   for (int s = 0; s < count; ++s) {
     plan.stages.push_back(MakeStageSpec(job, setup.model, setup.partition, s, setup.windows));
   }
-  const std::shared_ptr<const BatchSource> source = setup.batches;
+  const std::shared_ptr<const data::BatchSource> source = setup.batches;
   if (train) {
     plan.total_steps = TotalSteps(job.run(), *source);
     plan.step_shape = [source, indices = job.model().transformer().dropout() > 0](std::int64_t step) {
-      StepBatch batch = source->Plan(step);
+      data::StepBatch batch = source->Plan(step);
       StepShape shape;
       shape.epoch = batch.epoch;
       shape.weight = source->Weight(batch);

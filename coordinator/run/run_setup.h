@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/data/batch_source.h"
+#include "proto/data/batch_source.h"
 #include "coordinator/plan/model_plan.h"
 #include "coordinator/plan/partition.h"
 #include "coordinator/run/run_driver.h"
@@ -25,9 +25,9 @@ struct RunSetup {
   ModelPlan model;
   PartitionPlan partition;
   std::vector<int> windows;  // of the stages
-  std::shared_ptr<const Dataset> train;  // null for kEvaluate
-  std::shared_ptr<const Dataset> test;   // null where nothing is evaluated
-  std::shared_ptr<const BatchSource> batches;
+  std::shared_ptr<const data::Dataset> train;  // null for kEvaluate
+  std::shared_ptr<const data::Dataset> test;   // null where nothing is evaluated
+  std::shared_ptr<const data::BatchSource> batches;
   // Complete but for coordinator_epoch, neighbours and restore.
   RunPlan plan;
 
