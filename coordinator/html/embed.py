@@ -16,7 +16,7 @@ def literal(data):
         char = chr(byte)
         # Octal escapes end after three digits, whatever follows. "?" is escaped for the sake of trigraphs.
         out.append(char if char.isascii() and char.isprintable() and char not in '"\\?' else f"\\{byte:03o}")
-    pieces = ["".join(out[i:i + PIECE]) for i in range(0, len(out), PIECE)] or [""]
+    pieces = ["".join(out[i : i + PIECE]) for i in range(0, len(out), PIECE)] or [""]
     return "\n    ".join(f'"{piece}"' for piece in pieces)
 
 

@@ -1,6 +1,6 @@
 // Stacked horizontal bars, and histograms.
 const Bars = (() => {
-  const kRow = 34;  // pixels
+  const kRow = 34; // pixels
   const kHeight = 240;
 
   // {parent, title, note, rows: labels, parts: [{label, color, values: by row}], ends: texts by row, format, wide}
@@ -8,15 +8,25 @@ const Bars = (() => {
   function stacked(options) {
     const parts = options.parts.filter(part => part.values.some(value => value > 0));
     const box = Elements.card(options.parent, options);
-    const canvas = Elements.canvas(box, Math.max(options.rows.length * kRow + 80, options.wide ? 0 : kHeight), options.title);
+    const canvas = Elements.canvas(
+      box,
+      Math.max(options.rows.length * kRow + 80, options.wide ? 0 : kHeight),
+      options.title,
+    );
     return Charts.add(canvas, () => ({
       type: "bar",
       plugins: [EndLabels],
       data: {
         labels: options.rows,
         datasets: parts.map(part => ({
-          label: part.label, data: part.values, backgroundColor: part.color(), stack: "all", maxBarThickness: 22,
-          borderColor: Theme.color("card"), borderWidth: {right: 1}, borderSkipped: false,
+          label: part.label,
+          data: part.values,
+          backgroundColor: part.color(),
+          stack: "all",
+          maxBarThickness: 22,
+          borderColor: Theme.color("card"),
+          borderWidth: {right: 1},
+          borderSkipped: false,
         })),
       },
       options: {
@@ -25,7 +35,11 @@ const Bars = (() => {
         layout: {padding: {right: options.ends ? 12 + 6.4 * Math.max(...options.ends.map(text => text.length)) : 6}},
         scales: {
           x: Charts.axis(options.xTitle, value => options.format(value), {stacked: true, beginAtZero: true}),
-          y: {stacked: true, grid: {display: false, drawBorder: false}, ticks: {color: Theme.color("ink"), autoSkip: false}},
+          y: {
+            stacked: true,
+            grid: {display: false, drawBorder: false},
+            ticks: {color: Theme.color("ink"), autoSkip: false},
+          },
         },
         plugins: {
           endLabels: {texts: options.ends || []},
@@ -57,15 +71,25 @@ const Bars = (() => {
       type: "bar",
       plugins: [VerticalLines],
       data: {
-        datasets: [{
-          label: "steps", data: counts.map((count, i) => ({x: from + (i + 0.5) * wide, y: count})),
-          backgroundColor: Theme.faded(Theme.color("forward"), 0.75), barPercentage: 1, categoryPercentage: 0.94,
-        }],
+        datasets: [
+          {
+            label: "steps",
+            data: counts.map((count, i) => ({x: from + (i + 0.5) * wide, y: count})),
+            backgroundColor: Theme.faded(Theme.color("forward"), 0.75),
+            barPercentage: 1,
+            categoryPercentage: 0.94,
+          },
+        ],
       },
       options: {
         parsing: false,
         scales: {
-          x: Charts.axis(options.xTitle, value => options.format(value), {type: "linear", min: low, max: high, offset: false}),
+          x: Charts.axis(options.xTitle, value => options.format(value), {
+            type: "linear",
+            min: low,
+            max: high,
+            offset: false,
+          }),
           y: Charts.axis("steps", value => (Number.isInteger(value) ? Format.count(value) : ""), {beginAtZero: true}),
         },
         plugins: {

@@ -12,11 +12,26 @@ const Charts = (() => {
     defaults.color = Theme.color("soft");
     defaults.borderColor = Theme.color("line");
     Object.assign(defaults.plugins.legend, {position: "top", align: "start"});
-    Object.assign(defaults.plugins.legend.labels, {usePointStyle: true, boxWidth: 8, boxHeight: 8, padding: 12, sort: (a, b) => a.datasetIndex - b.datasetIndex});
+    Object.assign(defaults.plugins.legend.labels, {
+      usePointStyle: true,
+      boxWidth: 8,
+      boxHeight: 8,
+      padding: 12,
+      sort: (a, b) => a.datasetIndex - b.datasetIndex,
+    });
     Object.assign(defaults.plugins.tooltip, {
-      backgroundColor: Theme.color("card"), titleColor: Theme.color("ink"), bodyColor: Theme.color("ink"),
-      footerColor: Theme.color("soft"), borderColor: Theme.color("faint"), borderWidth: 1, padding: 10,
-      cornerRadius: 7, boxPadding: 5, usePointStyle: true, caretSize: 0, caretPadding: 10,
+      backgroundColor: Theme.color("card"),
+      titleColor: Theme.color("ink"),
+      bodyColor: Theme.color("ink"),
+      footerColor: Theme.color("soft"),
+      borderColor: Theme.color("faint"),
+      borderWidth: 1,
+      padding: 10,
+      cornerRadius: 7,
+      boxPadding: 5,
+      usePointStyle: true,
+      caretSize: 0,
+      caretPadding: 10,
       footerFont: {weight: "normal"},
     });
   }
@@ -48,7 +63,13 @@ const Charts = (() => {
   // An axis with thin lines and few ticks.
   function axis(title, format, more = {}) {
     return {
-      title: {display: Boolean(title), text: title, color: Theme.color("faint"), font: {size: 11.5}, padding: {top: 0, bottom: 0}},
+      title: {
+        display: Boolean(title),
+        text: title,
+        color: Theme.color("faint"),
+        font: {size: 11.5},
+        padding: {top: 0, bottom: 0},
+      },
       grid: {color: Theme.color("line"), drawTicks: false, drawBorder: false},
       ticks: {padding: 8, maxTicksLimit: 7, maxRotation: 0, callback: format},
       ...more,
@@ -78,7 +99,11 @@ const VerticalLines = {
       if (!line.label) continue;
       const left = x + ctx.measureText(line.label).width + 6 > chartArea.right;
       ctx.textAlign = left ? "right" : "left";
-      ctx.fillText(line.label, x + (left ? -5 : 5), line.above ? chartArea.top - 4 : chartArea.top + 10 + 14 * (line.row || 0));
+      ctx.fillText(
+        line.label,
+        x + (left ? -5 : 5),
+        line.above ? chartArea.top - 4 : chartArea.top + 10 + 14 * (line.row || 0),
+      );
     }
     ctx.restore();
   },

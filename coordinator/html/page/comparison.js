@@ -1,50 +1,71 @@
 // Runs side by side: the figures of `resbm compare`, arm by arm, against the first.
 const Comparison = (() => {
   const {make} = Elements;
-  const kPercent = "percent", kPoints = "points", kPlain = "plain";
+  const kPercent = "percent",
+    kPoints = "points",
+    kPlain = "plain";
 
   // `better`: -1 less, 1 more, 0 neither. How a difference is said: in percent of the first, in points, as it is.
   const kRows = [
-    ["quality", [
-      ["top1", "top-1 accuracy", v => (100 * v).toFixed(2) + " %", 1, kPoints],
-      ["bits_per_byte", "bits per byte", v => Format.number(v), -1, kPercent],
-      ["perplexity", "perplexity", v => Format.number(v), -1, kPercent],
-      ["validation_loss", "test loss", v => Format.number(v), -1, kPercent],
-      ["final_loss", "training loss, last step", v => Format.number(v), -1, kPercent],
-      ["loss_slope", "slope of the loss, per 100 steps", v => Format.number(v, 3), 0, null],
-      ["loss_spikes", "spikes of the loss", v => Format.number(v), -1, kPlain],
-      ["skipped_steps", "skipped steps", v => Format.number(v), -1, kPlain],
-    ]],
-    ["speed", [
-      ["tokens_per_second", "tokens a second", v => Format.count(v), 1, kPercent],
-      ["samples_per_second", "samples a second", v => Format.number(v), 1, kPercent],
-      ["step_seconds_median", "median step", Format.seconds, -1, kPercent],
-      ["planned_step_seconds", "planned step", Format.seconds, 0, null],
-      ["epoch_seconds", "epoch", Format.seconds, -1, kPercent],
-      ["training_seconds", "training time", Format.seconds, -1, kPercent],
-      ["steps", "steps", Format.count, 0, null],
-      ["utilization", "stages computing", v => Format.percent(v), 1, kPoints],
-      ["communication_share_exposed", "waiting for links", v => Format.percent(v), -1, kPoints],
-      ["communication_share_total", "time in transfers", v => Format.percent(v), -1, kPoints],
-      ["bubble_share", "idle by the schedule", v => Format.percent(v), -1, kPoints],
-    ]],
-    ["bytes", [
-      ["bytes_per_step", "at the cuts, a step", Format.bytes, -1, kPercent],
-      ["fp16_bytes_per_step", "uncompressed fp16", Format.bytes, 0, null],
-      ["planned_bytes_per_sample", "at all cut points, a sample, planned", Format.bytes, -1, kPercent],
-      ["planned_fp16_bytes_per_sample", "uncompressed fp16, planned", Format.bytes, 0, null],
-    ]],
-    ["size", [
-      ["parameters", "parameters", Format.count, 0, kPercent],
-      ["peak_memory_bytes", "peak memory, fullest stage", Format.bytes, -1, kPercent],
-    ]],
+    [
+      "quality",
+      [
+        ["top1", "top-1 accuracy", v => (100 * v).toFixed(2) + " %", 1, kPoints],
+        ["bits_per_byte", "bits per byte", v => Format.number(v), -1, kPercent],
+        ["perplexity", "perplexity", v => Format.number(v), -1, kPercent],
+        ["validation_loss", "test loss", v => Format.number(v), -1, kPercent],
+        ["final_loss", "training loss, last step", v => Format.number(v), -1, kPercent],
+        ["loss_slope", "slope of the loss, per 100 steps", v => Format.number(v, 3), 0, null],
+        ["loss_spikes", "spikes of the loss", v => Format.number(v), -1, kPlain],
+        ["skipped_steps", "skipped steps", v => Format.number(v), -1, kPlain],
+      ],
+    ],
+    [
+      "speed",
+      [
+        ["tokens_per_second", "tokens a second", v => Format.count(v), 1, kPercent],
+        ["samples_per_second", "samples a second", v => Format.number(v), 1, kPercent],
+        ["step_seconds_median", "median step", Format.seconds, -1, kPercent],
+        ["planned_step_seconds", "planned step", Format.seconds, 0, null],
+        ["epoch_seconds", "epoch", Format.seconds, -1, kPercent],
+        ["training_seconds", "training time", Format.seconds, -1, kPercent],
+        ["steps", "steps", Format.count, 0, null],
+        ["utilization", "stages computing", v => Format.percent(v), 1, kPoints],
+        ["communication_share_exposed", "waiting for links", v => Format.percent(v), -1, kPoints],
+        ["communication_share_total", "time in transfers", v => Format.percent(v), -1, kPoints],
+        ["bubble_share", "idle by the schedule", v => Format.percent(v), -1, kPoints],
+      ],
+    ],
+    [
+      "bytes",
+      [
+        ["bytes_per_step", "at the cuts, a step", Format.bytes, -1, kPercent],
+        ["fp16_bytes_per_step", "uncompressed fp16", Format.bytes, 0, null],
+        ["planned_bytes_per_sample", "at all cut points, a sample, planned", Format.bytes, -1, kPercent],
+        ["planned_fp16_bytes_per_sample", "uncompressed fp16, planned", Format.bytes, 0, null],
+      ],
+    ],
+    [
+      "size",
+      [
+        ["parameters", "parameters", Format.count, 0, kPercent],
+        ["peak_memory_bytes", "peak memory, fullest stage", Format.bytes, -1, kPercent],
+      ],
+    ],
   ];
 
   function difference(figure, base, better, kind) {
     if (!kind || figure.difference === undefined) return null;
     const by = figure.difference;
     if (by === 0) return make("small", {}, "=");
-    const scaled = kind === kPercent ? (base.mean !== 0 ? (100 * by) / Math.abs(base.mean) : null) : kind === kPoints ? 100 * by : by;
+    const scaled =
+      kind === kPercent
+        ? base.mean !== 0
+          ? (100 * by) / Math.abs(base.mean)
+          : null
+        : kind === kPoints
+          ? 100 * by
+          : by;
     if (scaled === null) return null;
     const digits = Math.abs(scaled) >= 100 ? 0 : kind === kPlain ? 0 : kind === kPoints ? 2 : 1;
     const text = Format.signed(scaled.toFixed(digits)) + (kind === kPercent ? " %" : kind === kPoints ? " pt" : "");
@@ -58,8 +79,12 @@ const Comparison = (() => {
     // Two digits of a deviation say enough; with a unit it has few already.
     const deviation = /[a-z%]/i.test(format(figure.mean)) ? format : value => Format.number(value, 2);
     const spread = figure.runs > 1 && figure.deviation > 0 ? " ± " + deviation(figure.deviation) : "";
-    return make("span", {}, format(figure.mean) + spread,
-                arm === first ? null : difference(figure, first.figures[name] || {}, better, kind) || make("small", {}));
+    return make(
+      "span",
+      {},
+      format(figure.mean) + spread,
+      arm === first ? null : difference(figure, first.figures[name] || {}, better, kind) || make("small", {}),
+    );
   }
 
   function runNames(data, arm) {
@@ -69,9 +94,12 @@ const Comparison = (() => {
 
   function table(parent, data) {
     const {arms} = data.comparison;
-    const columns = [{title: ""}, ...arms.map((arm, i) => ({
-      title: make("span", {}, Elements.dot(i), arm.name, make("div", {class: "runs"}, runNames(data, i))),
-    }))];
+    const columns = [
+      {title: ""},
+      ...arms.map((arm, i) => ({
+        title: make("span", {}, Elements.dot(i), arm.name, make("div", {class: "runs"}, runNames(data, i))),
+      })),
+    ];
     const rows = [];
     for (const [group, figures] of kRows) {
       const present = figures.filter(([name]) => arms.some(arm => arm.figures[name]));
@@ -86,16 +114,27 @@ const Comparison = (() => {
 
   function list(parent, title, lines) {
     if (!lines.length) return;
-    Elements.card(parent, {title, wide: true}).append(make("ul", {class: "plain"}, lines.map(line => make("li", {}, line))));
+    Elements.card(parent, {title, wide: true}).append(
+      make(
+        "ul",
+        {class: "plain"},
+        lines.map(line => make("li", {}, line)),
+      ),
+    );
   }
 
   function draw(page, data) {
     const {comparison} = data;
     if (!comparison) return;
-    const section = Elements.section(page, "Side by side",
+    const section = Elements.section(
+      page,
+      "Side by side",
       comparison.arms.length > 1
-        ? "Small figures are the difference to " + comparison.arms[0].name + "; ± is the standard deviation over runs that differ in the seed only."
-        : "All runs are of one job and differ in the seed only; ± is the standard deviation over them.");
+        ? "Small figures are the difference to " +
+            comparison.arms[0].name +
+            "; ± is the standard deviation over runs that differ in the seed only."
+        : "All runs are of one job and differ in the seed only; ± is the standard deviation over them.",
+    );
     const cards = Elements.cards(section);
     table(cards, data);
     list(cards, "What may be said", comparison.verdicts);

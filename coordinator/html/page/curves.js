@@ -7,15 +7,31 @@ const Curves = (() => {
     const color = line.color();
     if (line.cross) {
       return {
-        label: line.label, data: line.data, yAxisID: "marks", showLine: false, pointStyle: "crossRot", pointRadius: 5,
-        pointHoverRadius: 7, borderColor: color, backgroundColor: color, borderWidth: 2, pointBorderWidth: 2,
+        label: line.label,
+        data: line.data,
+        yAxisID: "marks",
+        showLine: false,
+        pointStyle: "crossRot",
+        pointRadius: 5,
+        pointHoverRadius: 7,
+        borderColor: color,
+        backgroundColor: color,
+        borderWidth: 2,
+        pointBorderWidth: 2,
       };
     }
     return {
-      label: line.label, data: line.data, borderColor: line.faint ? Theme.faded(color, 0.4) : color,
-      backgroundColor: line.faint ? Theme.faded(color, 0.4) : color, borderWidth: line.width || 1.6, borderDash: line.dash || [], borderJoinStyle: "round",
-      pointRadius: line.points ? 4 : line.data.length === 1 ? 3 : 0, pointHoverRadius: line.points ? 6 : 3,
-      pointBorderColor: line.points ? Theme.color("card") : color, pointBorderWidth: line.points ? 1.5 : 0,
+      label: line.label,
+      data: line.data,
+      borderColor: line.faint ? Theme.faded(color, 0.4) : color,
+      backgroundColor: line.faint ? Theme.faded(color, 0.4) : color,
+      borderWidth: line.width || 1.6,
+      borderDash: line.dash || [],
+      borderJoinStyle: "round",
+      pointRadius: line.points ? 4 : line.data.length === 1 ? 3 : 0,
+      pointHoverRadius: line.points ? 6 : 3,
+      pointBorderColor: line.points ? Theme.color("card") : color,
+      pointBorderWidth: line.points ? 1.5 : 0,
       // Evaluation points above curves, strong curves above faint ones.
       order: line.points ? 0 : line.faint ? 2 : 1,
     };
@@ -37,44 +53,60 @@ const Curves = (() => {
     let entry = null;
     const controls = [];
     if (options.canLog && lines.every(line => line.cross || line.data.every(point => point.y > 0))) {
-      const toggle = Elements.button("log scale", () => {
-        logarithmic = !logarithmic;
-        toggle.setAttribute("aria-pressed", logarithmic);
-        Charts.draw(entry);
-      }, {"aria-pressed": logarithmic});
+      const toggle = Elements.button(
+        "log scale",
+        () => {
+          logarithmic = !logarithmic;
+          toggle.setAttribute("aria-pressed", logarithmic);
+          Charts.draw(entry);
+        },
+        {"aria-pressed": logarithmic},
+      );
       controls.push(toggle);
     }
     const box = Elements.card(options.parent, {title: options.title, note: options.note, wide: options.wide, controls});
     const canvas = Elements.canvas(box, options.height || 240, options.title + " over the steps");
-    entry = Charts.add(canvas, () => ({
-      type: "line",
-      plugins: [Zoom.Selection, Crosshair],
-      data: {datasets: lines.map(dataset)},
-      options: {
-        parsing: false,
-        normalized: true,
-        interaction: {mode: "nearest", axis: "x", intersect: false},
-        layout: {padding: {right: 6, top: 6}},
-        scales: {
-          x: Charts.axis(options.xTitle ?? "step", value => Format.count(value), {type: "linear", ...(options.group?.view || {})}),
-          y: Charts.axis(options.yTitle, value => options.format(value),
-                         logarithmic ? {type: "logarithmic", bounds: "data", grace: "5%", afterBuildTicks: fewTicks}
-                                     : {beginAtZero: Boolean(options.zero)}),
-          marks: {type: "linear", axis: "y", display: false, min: 0, max: 1},
-        },
-        plugins: {
-          legend: {display: lines.length > 1},
-          tooltip: {
-            callbacks: {
-              title: items => (items.length ? "step " + Format.count(items[0].parsed.x) : ""),
-              label: item => item.raw.text
-                ? item.dataset.label + ": " + item.raw.text
-                : " " + item.dataset.label + "  " + options.format(item.parsed.y, true),
+    entry = Charts.add(
+      canvas,
+      () => ({
+        type: "line",
+        plugins: [Zoom.Selection, Crosshair],
+        data: {datasets: lines.map(dataset)},
+        options: {
+          parsing: false,
+          normalized: true,
+          interaction: {mode: "nearest", axis: "x", intersect: false},
+          layout: {padding: {right: 6, top: 6}},
+          scales: {
+            x: Charts.axis(options.xTitle ?? "step", value => Format.count(value), {
+              type: "linear",
+              ...(options.group?.view || {}),
+            }),
+            y: Charts.axis(
+              options.yTitle,
+              value => options.format(value),
+              logarithmic
+                ? {type: "logarithmic", bounds: "data", grace: "5%", afterBuildTicks: fewTicks}
+                : {beginAtZero: Boolean(options.zero)},
+            ),
+            marks: {type: "linear", axis: "y", display: false, min: 0, max: 1},
+          },
+          plugins: {
+            legend: {display: lines.length > 1},
+            tooltip: {
+              callbacks: {
+                title: items => (items.length ? "step " + Format.count(items[0].parsed.x) : ""),
+                label: item =>
+                  item.raw.text
+                    ? item.dataset.label + ": " + item.raw.text
+                    : " " + item.dataset.label + "  " + options.format(item.parsed.y, true),
+              },
             },
           },
         },
-      },
-    }), options.group);
+      }),
+      options.group,
+    );
     return entry;
   }
 

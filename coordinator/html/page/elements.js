@@ -34,9 +34,16 @@ const Elements = (() => {
   // A card with a heading; what goes into it is appended by the caller. `controls`: elements beside the heading.
   function card(parent, {title, note, wide = false, long = false, controls = []}) {
     const element = make(
-      "article", {class: "card" + (wide ? " wide" : "") + (long ? " long" : "")},
-      make("header", {}, make("h3", {}, title), controls.length ? make("div", {class: "controls"}, controls) : null,
-           note ? make("p", {class: "note"}, note) : null));
+      "article",
+      {class: "card" + (wide ? " wide" : "") + (long ? " long" : "")},
+      make(
+        "header",
+        {},
+        make("h3", {}, title),
+        controls.length ? make("div", {class: "controls"}, controls) : null,
+        note ? make("p", {class: "note"}, note) : null,
+      ),
+    );
     parent.append(element);
     return element;
   }
@@ -56,11 +63,35 @@ const Elements = (() => {
   function table(columns, rows) {
     const kind = column => (column.text ? {class: "text"} : {});
     return make(
-      "div", {class: "scroll"},
-      make("table", {}, make("thead", {}, make("tr", {}, columns.map(c => make("th", kind(c), c.title)))),
-           make("tbody", {}, rows.map(row => row.group !== undefined
-             ? make("tr", {class: "group"}, make("td", {colspan: columns.length}, row.group))
-             : make("tr", {}, row.map((cell, i) => make("td", kind(columns[i]), cell)))))));
+      "div",
+      {class: "scroll"},
+      make(
+        "table",
+        {},
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            columns.map(c => make("th", kind(c), c.title)),
+          ),
+        ),
+        make(
+          "tbody",
+          {},
+          rows.map(row =>
+            row.group !== undefined
+              ? make("tr", {class: "group"}, make("td", {colspan: columns.length}, row.group))
+              : make(
+                  "tr",
+                  {},
+                  row.map((cell, i) => make("td", kind(columns[i]), cell)),
+                ),
+          ),
+        ),
+      ),
+    );
   }
 
   // In the color of the series.

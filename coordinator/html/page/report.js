@@ -7,21 +7,20 @@
 
   Header.draw(page, data);
   Comparison.draw(page, data);
-  Sections.learning(page, data, steps);
-  Sections.pipeline(page, data);
-  Sections.time(page, data, steps);
-  Sections.links(page, data);
-  Sections.memory(page, data);
-  Sections.signals(page, data, steps);
-  Sections.settings(page, data);
+  Learning.draw(page, data, steps);
+  Pipeline.draw(page, data);
+  Time.draw(page, data, steps);
+  Links.draw(page, data);
+  Stages.draw(page, data);
+  Signals.draw(page, data, steps);
+  Settings.draw(page, data);
   document.getElementById("made-by").textContent =
     "Written by resbm " + data.version + " on " + Format.date(data.generated) + ". This file needs no network.";
 
   Theme.onChange(Charts.redraw);
-  // On paper: light, one column, everything open.
+  // On paper: light, in one column.
   addEventListener("beforeprint", () => {
     document.documentElement.classList.add("printing");
-    for (const details of page.querySelectorAll("details")) details.open = true;
     Theme.force("light");
     Charts.resize();
   });

@@ -5,7 +5,7 @@ const Theme = (() => {
   const modes = ["auto", "light", "dark"];
   const listeners = [];
   let mode = "auto";
-  let forced = null;  // while it is printed
+  let forced = null; // while it is printed
 
   function apply() {
     const dark = forced ? forced === "dark" : mode === "dark" || (mode === "auto" && system.matches);
@@ -18,10 +18,17 @@ const Theme = (() => {
 
   return {
     // The value of a CSS variable.
-    color: name => getComputedStyle(root).getPropertyValue("--" + name).trim(),
+    color: name =>
+      getComputedStyle(root)
+        .getPropertyValue("--" + name)
+        .trim(),
     series: index => Theme.color("series-" + (index % 8)),
     // With an opacity from 0 to 1; of a color as #rrggbb.
-    faded: (color, opacity) => color + Math.round(255 * opacity).toString(16).padStart(2, "0"),
+    faded: (color, opacity) =>
+      color +
+      Math.round(255 * opacity)
+        .toString(16)
+        .padStart(2, "0"),
     onChange: listener => listeners.push(listener),
     mode: () => mode,
     next() {

@@ -1,9 +1,14 @@
 // The pipeline's timeline: what each stage, and each direction of its links, did in a few steps.
 const Timeline = (() => {
-  const kLane = 24;  // pixels
+  const kLane = 24; // pixels
   const kKinds = [
-    ["forward", "forward"], ["backward", "backward"], ["wait", "waiting for a tensor"], ["send", "sending"],
-    ["receive", "receiving"], ["finish", "norms, checks"], ["commit", "optimizer step"],
+    ["forward", "forward"],
+    ["backward", "backward"],
+    ["wait", "waiting for a tensor"],
+    ["send", "sending"],
+    ["receive", "receiving"],
+    ["finish", "norms, checks"],
+    ["commit", "optimizer step"],
   ];
   // By TraceLane: sends to, or receives from, the next stage (down) or the one before (up).
   const kLanes = [null, {to: true, by: 1}, {to: false, by: 1}, {to: true, by: -1}, {to: false, by: -1}];
@@ -16,8 +21,17 @@ const Timeline = (() => {
   }
 
   function parse(timeline) {
-    const spans = timeline.spans.map(([stage, lane, category, name, step, microBatch, start, duration, bytes]) =>
-      ({stage, lane, category, name, step, microBatch, start, duration, bytes}));
+    const spans = timeline.spans.map(([stage, lane, category, name, step, microBatch, start, duration, bytes]) => ({
+      stage,
+      lane,
+      category,
+      name,
+      step,
+      microBatch,
+      start,
+      duration,
+      bytes,
+    }));
     const keys = [...new Set(spans.map(span => span.stage * 8 + span.lane))].sort((a, b) => a - b);
     return {spans, lanes: keys.map(key => ({stage: key >> 3, lane: key & 7}))};
   }
@@ -75,14 +89,28 @@ const Timeline = (() => {
 
   function tooltip(timeline) {
     return {
-      mode: "nearest", intersect: true, position: "nearest",
+      mode: "nearest",
+      intersect: true,
+      position: "nearest",
       callbacks: {
-        title: items => items.map(({raw: {span}}) => laneText(span.stage, span.lane, timeline.stages) + (span.lane ? " at stage " + span.stage : "")),
-        label: ({dataset, raw: {span}}) => " " + (span.lane ? dataset.label : span.name) + "  " + Format.seconds(span.duration / 1e6),
-        footer: items => items.map(({raw: {span}}) => [
-          "step " + span.step + (span.microBatch >= 0 ? ", micro-batch " + span.microBatch : ""),
-          ...(span.bytes > 0 ? [Format.bytes(span.bytes) + ", " + Format.bitsPerSecond((8e6 * span.bytes) / Math.max(span.duration, 1))] : []),
-        ])[0],
+        title: items =>
+          items.map(
+            ({raw: {span}}) =>
+              laneText(span.stage, span.lane, timeline.stages) + (span.lane ? " at stage " + span.stage : ""),
+          ),
+        label: ({dataset, raw: {span}}) =>
+          " " + (span.lane ? dataset.label : span.name) + "  " + Format.seconds(span.duration / 1e6),
+        footer: items =>
+          items.map(({raw: {span}}) => [
+            "step " + span.step + (span.microBatch >= 0 ? ", micro-batch " + span.microBatch : ""),
+            ...(span.bytes > 0
+              ? [
+                  Format.bytes(span.bytes) +
+                    ", " +
+                    Format.bitsPerSecond((8e6 * span.bytes) / Math.max(span.duration, 1)),
+                ]
+              : []),
+          ])[0],
       },
     };
   }
@@ -94,7 +122,8 @@ const Timeline = (() => {
     const kinds = kKinds.filter(([category]) => spans.some(span => span.category === category));
     const extent = step => ({min: step.start / 1e3, max: (step.start + step.duration) / 1e3});
     const views = timeline.steps.map(step => ({label: "step " + step.step, view: extent(step), step: step.step}));
-    if (views.length > 1) views.push({label: "all " + views.length, view: {min: views[0].view.min, max: views[views.length - 1].view.max}});
+    if (views.length > 1)
+      views.push({label: "all " + views.length, view: {min: views[0].view.min, max: views[views.length - 1].view.max}});
     const first = views.find(view => view.step === timeline.typical) || views[0];
     // Times are told from the start of what is shown.
     let shown = first;
@@ -102,33 +131,52 @@ const Timeline = (() => {
     let entry = null;
     const span = view => ({min: 0, max: view.view.max - view.view.min});
     const group = Zoom.group(span(first));
-    const choices = views.map(view => Elements.button(view.label, () => {
-      shown = view;
-      choices.forEach((choice, i) => choice.setAttribute("aria-pressed", views[i] === shown));
-      group.setWhole(span(view));
-      Charts.draw(entry);
-    }, {"aria-pressed": view === first}));
-    const linksToggle = Elements.button("links", () => {
-      withLinks = !withLinks;
-      linksToggle.setAttribute("aria-pressed", withLinks);
-      canvas.parentElement.style.height = height() + "px";
-      Charts.draw(entry);
-    }, {"aria-pressed": true, title: "what crosses the links"});
+    const choices = views.map(view =>
+      Elements.button(
+        view.label,
+        () => {
+          shown = view;
+          choices.forEach((choice, i) => choice.setAttribute("aria-pressed", views[i] === shown));
+          group.setWhole(span(view));
+          Charts.draw(entry);
+        },
+        {"aria-pressed": view === first},
+      ),
+    );
+    const linksToggle = Elements.button(
+      "links",
+      () => {
+        withLinks = !withLinks;
+        linksToggle.setAttribute("aria-pressed", withLinks);
+        canvas.parentElement.style.height = height() + "px";
+        Charts.draw(entry);
+      },
+      {"aria-pressed": true, title: "what crosses the links"},
+    );
     const controls = [
-      ...choices, linksToggle,
+      ...choices,
+      linksToggle,
       Elements.button("−", () => group.scale(1.6), {title: "show more"}),
       Elements.button("+", () => group.scale(1 / 1.6), {title: "show less"}),
       Elements.button("reset", () => group.reset()),
     ];
     const box = Elements.card(parent, {
-      title, wide: true, controls,
-      note: "Color is work, grey is idle; F and B are forward and backward of a micro-batch. Drag to zoom, double-click to " +
-        "go back, Ctrl and wheel zooms, Shift and wheel moves. Pointing at a bar frames its micro-batch wherever it goes.",
+      title,
+      wide: true,
+      controls,
+      note:
+        "Color is work, grey is idle; F and B are forward and backward of a micro-batch. Drag to zoom, double-click " +
+        "to go back, Ctrl and wheel zooms, Shift and wheel moves. Pointing at a bar frames its micro-batch wherever " +
+        "it goes.",
     });
     const lanesShown = () => lanes.filter(lane => withLinks || lane.lane === 0);
     const height = () => lanesShown().length * kLane + 92;
     const canvas = Elements.canvas(box, height(), "Timeline of the pipeline");
-    entry = Charts.add(canvas, () => configuration({timeline, spans, kinds, lanes: lanesShown(), origin: shown.view.min, view: group.view}), group);
+    entry = Charts.add(
+      canvas,
+      () => configuration({timeline, spans, kinds, lanes: lanesShown(), origin: shown.view.min, view: group.view}),
+      group,
+    );
     return entry;
   }
 
@@ -136,7 +184,11 @@ const Timeline = (() => {
     const index = new Map(lanes.map((lane, i) => [lane.stage * 8 + lane.lane, i]));
     const drawn = spans.filter(span => index.has(span.stage * 8 + span.lane));
     const steps = timeline.steps.map(step => ({
-      x: step.start / 1e3 - origin, color: Theme.color("faint"), dash: [4, 4], label: "step " + step.step, above: true,
+      x: step.start / 1e3 - origin,
+      color: Theme.color("faint"),
+      dash: [4, 4],
+      label: "step " + step.step,
+      above: true,
     }));
     return {
       type: "bar",
@@ -144,11 +196,19 @@ const Timeline = (() => {
       data: {
         labels: lanes.map((lane, i) => i),
         datasets: kinds.map(([category, label]) => ({
-          label, backgroundColor: Theme.color(category), grouped: false, barPercentage: 0.86, categoryPercentage: 1,
+          label,
+          backgroundColor: Theme.color(category),
+          grouped: false,
+          barPercentage: 0.86,
+          categoryPercentage: 1,
           minBarLength: 1,
-          data: drawn.filter(span => span.category === category).map(span => ({
-            x: [span.start / 1e3 - origin, (span.start + span.duration) / 1e3 - origin], y: index.get(span.stage * 8 + span.lane), span,
-          })),
+          data: drawn
+            .filter(span => span.category === category)
+            .map(span => ({
+              x: [span.start / 1e3 - origin, (span.start + span.duration) / 1e3 - origin],
+              y: index.get(span.stage * 8 + span.lane),
+              span,
+            })),
         })),
       },
       options: {
@@ -159,9 +219,12 @@ const Timeline = (() => {
           y: {
             grid: {display: false, drawBorder: false},
             ticks: {
-              autoSkip: false, padding: 8, crossAlign: "far",
+              autoSkip: false,
+              padding: 8,
+              crossAlign: "far",
               callback: i => (lanes[i].lane ? "  " : "") + laneText(lanes[i].stage, lanes[i].lane, timeline.stages),
-              color: context => (lanes[context.index] && lanes[context.index].lane ? Theme.color("faint") : Theme.color("ink")),
+              color: context =>
+                lanes[context.index] && lanes[context.index].lane ? Theme.color("faint") : Theme.color("ink"),
               font: context => ({weight: lanes[context.index] && lanes[context.index].lane ? "normal" : "600"}),
             },
           },

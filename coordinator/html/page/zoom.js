@@ -1,6 +1,6 @@
 // Zooming along x by dragging over a stretch. Charts of one group show the same stretch.
 const Zoom = (() => {
-  const kLeastDrag = 6;  // pixels; less is a click
+  const kLeastDrag = 6; // pixels; less is a click
 
   // The stretch that is being dragged over.
   const Selection = {
@@ -11,7 +11,12 @@ const Zoom = (() => {
       const {ctx, chartArea} = chart;
       ctx.save();
       ctx.fillStyle = Theme.faded(Theme.color("forward"), 0.15);
-      ctx.fillRect(Math.min(drag.from, drag.to), chartArea.top, Math.abs(drag.to - drag.from), chartArea.bottom - chartArea.top);
+      ctx.fillRect(
+        Math.min(drag.from, drag.to),
+        chartArea.top,
+        Math.abs(drag.to - drag.from),
+        chartArea.bottom - chartArea.top,
+      );
       ctx.restore();
     },
   };
@@ -23,7 +28,13 @@ const Zoom = (() => {
     canvas.addEventListener("pointerdown", event => {
       const area = entry.chart.chartArea;
       if (event.button !== 0 || event.pointerType === "touch") return;
-      if (event.offsetX < area.left || event.offsetX > area.right || event.offsetY < area.top || event.offsetY > area.bottom) return;
+      if (
+        event.offsetX < area.left ||
+        event.offsetX > area.right ||
+        event.offsetY < area.top ||
+        event.offsetY > area.bottom
+      )
+        return;
       canvas.setPointerCapture(event.pointerId);
       entry.chart.$drag = {from: event.offsetX, to: event.offsetX};
     });
@@ -44,18 +55,22 @@ const Zoom = (() => {
     });
     canvas.addEventListener("dblclick", () => group.reset());
     // Plain scrolling is the page's.
-    canvas.addEventListener("wheel", event => {
-      if (!event.ctrlKey && !event.shiftKey) return;
-      event.preventDefault();
-      const x = entry.chart.scales.x;
-      const amount = Math.abs(event.deltaY) > Math.abs(event.deltaX) ? event.deltaY : event.deltaX;
-      if (event.ctrlKey) {
-        group.scale(1.0015 ** amount, valueAt(within(event.offsetX)));
-      } else {
-        const by = ((x.max - x.min) * amount) / 800;
-        group.show(x.min + by, x.max + by);
-      }
-    }, {passive: false});
+    canvas.addEventListener(
+      "wheel",
+      event => {
+        if (!event.ctrlKey && !event.shiftKey) return;
+        event.preventDefault();
+        const x = entry.chart.scales.x;
+        const amount = Math.abs(event.deltaY) > Math.abs(event.deltaX) ? event.deltaY : event.deltaX;
+        if (event.ctrlKey) {
+          group.scale(1.0015 ** amount, valueAt(within(event.offsetX)));
+        } else {
+          const by = ((x.max - x.min) * amount) / 800;
+          group.show(x.min + by, x.max + by);
+        }
+      },
+      {passive: false},
+    );
   }
 
   // whole: {min, max} that is shown at first and after a reset; absent: what the data has.

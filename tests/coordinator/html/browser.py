@@ -20,7 +20,7 @@ class Browser:
         program = shutil.which("chromium")
         if program is None:
             raise SystemExit("no chromium in PATH; on Debian: apt-get install chromium")
-        self._profile = tempfile.TemporaryDirectory()
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
 
@@ -31,16 +31,33 @@ class Browser:
             os.dup2(high[1], 4)
 
         self._process = subprocess.Popen(
-            [program, "--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-first-run", "--no-sandbox",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
-             "--hide-scrollbars", f"--window-size={width},{height}", f"--user-data-dir={self._profile.name}", "about:blank"],
-            preexec_fn=hand_over, pass_fds=(3, 4), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                program,
+                "--headless=new",
+                "--remote-debugging-pipe",
+                "--disable-gpu",
+                "--no-first-run",
+                "--no-sandbox",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-quic",
+                "--hide-scrollbars",
+                f"--window-size={width},{height}",
+                f"--user-data-dir={self._profile.name}",
+                "about:blank",
+            ],
+            preexec_fn=hand_over,
+            pass_fds=(3, 4),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(from_browser)
         self._number = 0
         self._buffer = b""
         self._session = None
-        self.errors = []    # of the console, uncaught exceptions, refused loads
+        self.errors = []  # of the console, uncaught exceptions, refused loads
         self.requests = []  # addresses
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -49,8 +66,9 @@ class Browser:
         self.resize(width, height)
 
     def close(self):
-        self._process.kill()
-        self._process.wait()
+        self._session = None
+        self._call("Browser.close")
+        self._process.wait(SECONDS)
         os.close(self._out)
         os.close(self._in)
         self._profile.cleanup()
@@ -93,7 +111,9 @@ class Browser:
             file.write(base64.b64decode(data))
 
     def pdf(self, path):
-        data = self._call("Page.printToPDF", printBackground=True, preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69)["data"]
+        data = self._call(
+            "Page.printToPDF", printBackground=True, preferCSSPageSize=True, paperWidth=8.27, paperHeight=11.69
+        )["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

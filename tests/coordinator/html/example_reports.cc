@@ -23,9 +23,10 @@ constexpr double kStepMicroseconds = 100'000;
 
 double StepMicroseconds(int step) { return step == 1 ? 3 * kStepMicroseconds : step == 3 ? 90'000 : kStepMicroseconds; }
 
-Json Span(int process, int lane, const std::string& name, const char* category, double start, double duration, int step) {
-  return {{"ph", "X"},     {"pid", process},   {"tid", lane},   {"name", name},
-          {"cat", category}, {"ts", start}, {"dur", duration}, {"args", {{"step", step}}}};
+Json Span(int process, int lane, const std::string& name, const char* category, double start, double duration,
+          int step) {
+  return {{"ph", "X"},       {"pid", process}, {"tid", lane},     {"name", name},
+          {"cat", category}, {"ts", start},    {"dur", duration}, {"args", {{"step", step}}}};
 }
 
 Json OfMicroBatch(Json span, int micro_batch, int bytes = 0) {
@@ -49,9 +50,9 @@ std::string ExampleReportJob(const ExampleReport& example) {
                                 ? "transformer { layers: 2 width: 16 heads: 2 context: 16 }"
                                 : "resnet { stem { channels: 8 stride: 2 } group { blocks: 2 channels: 8 } }";
   const std::string boundary = example.is_text ? "kind: ADAPTER" : "kind: RESBM";
-  return absl::StrFormat("name: \"%s\"\nseed: %d\nmodel { %s }\nboundary { %s ratio: %d }\ncut_point { after: \"%s\" }\n",
-                         example.name, example.seed, model, boundary, example.ratio,
-                         example.is_text ? "block0" : "group0.0");
+  return absl::StrFormat(
+      "name: \"%s\"\nseed: %d\nmodel { %s }\nboundary { %s ratio: %d }\ncut_point { after: \"%s\" }\n", example.name,
+      example.seed, model, boundary, example.ratio, example.is_text ? "block0" : "group0.0");
 }
 
 std::string ExampleReportSummary(const ExampleReport& example) {

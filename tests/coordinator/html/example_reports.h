@@ -18,7 +18,7 @@ struct ExampleReport {
   bool is_text = false;
   bool has_trace = true;
   bool has_signals = true;
-  bool has_skipped = true;   // steps 7 and 8
+  bool has_skipped = true;    // steps 7 and 8
   bool is_one_stage = false;  // without cuts
   bool is_old = false;        // of a version that wrote neither evaluations, nor versions, nor signals, nor step times
 };

@@ -61,7 +61,8 @@ TEST(ReportData, ALongCurveIsSmoothed) {
 
 TEST(ReportData, WhatARunDoesNotKnowIsAbsent) {
   const Json run = DataOf({{.has_trace = false, .is_one_stage = true, .is_old = true}})["runs"][0];
-  for (const char* name : {"started", "version", "boundaries", "signals", "timeline", "links", "skipped", "step_seconds"}) {
+  for (const char* name :
+       {"started", "version", "boundaries", "signals", "timeline", "links", "skipped", "step_seconds"}) {
     EXPECT_FALSE(run.contains(name)) << name;
   }
   EXPECT_EQ(run["curves"].size(), 1u);

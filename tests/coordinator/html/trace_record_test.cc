@@ -24,8 +24,8 @@ TEST(TraceRecord, HasWhatTheStagesDidAndTheStepsOfTheCoordinator) {
   EXPECT_THAT(trace->steps,
               ElementsAre(TracedStep{1, 0, 300'000}, TracedStep{2, 300'000, 100'000}, TracedStep{3, 400'000, 90'000}));
   EXPECT_EQ(trace->spans.front(), (TraceSpan{0, TraceLane::kCompute, "F0", "forward", 1, 0, 0, 0, 4000}));
-  EXPECT_THAT(trace->spans, ::testing::Contains(
-                                TraceSpan{1, TraceLane::kReceiveUp, "F2", "receive", 2, 2, 784, 313'000, 1000}));
+  EXPECT_THAT(trace->spans,
+              ::testing::Contains(TraceSpan{1, TraceLane::kReceiveUp, "F2", "receive", 2, 2, 784, 313'000, 1000}));
   for (const TraceSpan& span : trace->spans) EXPECT_LT(span.stage, 2);  // none of the coordinator's
 }
 

@@ -34,9 +34,11 @@ int main(int argc, char** argv) {
   Write(directory, "old", {{.has_trace = false, .is_one_stage = true, .is_old = true}});
   Write(directory, "text", {{.is_text = true}});
   Write(directory, "long", {{.steps = 100'000}});
-  Write(directory, "evil", {{.path = "runs/<b>&amp;", .name = "</script><script>window.evil = 1</script><img src=x onerror=evil=1>"}});
+  Write(directory, "evil",
+        {{.path = "runs/<b>&amp;", .name = "</script><script>window.evil = 1</script><img src=x onerror=evil=1>"}});
   Write(directory, "several",
-        {{.path = "runs/r4-1", .name = "r4", .ratio = 4, .steps = 500}, {.path = "runs/r16-1", .name = "r16", .ratio = 16, .steps = 500},
+        {{.path = "runs/r4-1", .name = "r4", .ratio = 4, .steps = 500},
+         {.path = "runs/r16-1", .name = "r16", .ratio = 16, .steps = 500},
          {.path = "runs/r16-2", .name = "r16", .seed = 2, .ratio = 16, .steps = 400, .has_trace = false}});
   Write(directory, "seeds", {{.path = "x/s1", .seed = 1}, {.path = "x/s2", .seed = 2}, {.path = "x/s3", .seed = 3}});
 }

@@ -1,0 +1,23 @@
+// What the parts of the report have in common: how the runs are told apart.
+const Runs = (() => {
+  const several = data => data.runs.length > 1;
+  // Runs of one arm share a color; where all are one arm each has its own.
+  const seriesOf = (data, run) =>
+    data.comparison && data.comparison.arms.length > 1 ? run.arm : data.runs.indexOf(run);
+  const colorOf = (data, run) => () => Theme.series(seriesOf(data, run));
+  const named = (data, run, text) => (several(data) ? run.name + ", " + text : text);
+  // "stage 0", or of several runs "NAME: stage 0".
+  const rowName = (data, run, text) => (several(data) ? run.name + " · " + text : text);
+
+  // By name, the curve of each run that has it.
+  const curves = (data, name) =>
+    data.runs
+      .filter(run => run.curves[name])
+      .map(run => ({
+        label: run.name,
+        color: colorOf(data, run),
+        data: Curves.points(run.curves[name]),
+      }));
+
+  return {several, colorOf, named, rowName, curves};
+})();
