@@ -76,9 +76,8 @@ void AddTo(CLI::App* app, CompareOptions* options) {
       ->type_name("NAME=LIMIT")
       ->take_all();
   app->add_option("--csv", options->csv, "Also write every figure of every arm to a file")->type_name("FILE");
-  app->add_flag("--json", options->output.json, "Print the comparison as JSON on stdout instead of tables");
-  app->add_flag("-v,--verbose", options->output.verbose, "Also every figure of summary.json");
-  app->add_flag("--no-color", options->output.no_color, "No colours (also: NO_COLOR in the environment)");
+  AddTo(app, &options->output, "Print the comparison as JSON on stdout instead of tables");
+  AddVerbose(app, &options->output, "Also every figure of summary.json");
   app->footer(
       "Examples:\n"
       "  resbm compare runs/identity-1 runs/r8-1 runs/r16-1\n"

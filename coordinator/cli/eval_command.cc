@@ -82,8 +82,10 @@ void AddTo(CLI::App* app, EvalOptions* options) {
       ->type_name("FILE");
   AddTo(app, &options->job, /*required=*/false);
   AddTo(app, &options->fleet);
-  AddTo(app, &options->output);
-  app->footer("Example:\n  resbm eval --run-dir runs/fmnist-r16-1 --local-stages 3");
+  AddTo(app, &options->output, "Print the figures as JSON on stdout instead of a line");
+  app->footer("Examples:\n"
+      "  resbm eval --run-dir runs/fashion-mnist-r16-1\n"
+      "  resbm eval --run-dir runs/fashion-mnist-r16-1 --local-stages 1 --json");
 }
 
 int Eval(const EvalOptions& options) {

@@ -6,15 +6,19 @@
 
 #include <CLI/CLI.hpp>
 
+#include "coordinator/cli/options.h"
+
 namespace resbm::coordinator {
 
 struct InitOptions {
   std::string preset = "fmnist";
-  std::string output = "job.textproto";
+  std::string file = "job.textproto";
+  OutputOptions output;
 };
 
 struct FieldsOptions {
   std::string path;
+  OutputOptions output;
 };
 
 void AddTo(CLI::App* app, InitOptions* options);

@@ -16,11 +16,14 @@ std::optional<int> FleetOptions::requested() const {
   return std::nullopt;
 }
 
-void AddTo(CLI::App* app, OutputOptions* options) {
-  app->add_flag("--json", options->json, "Print the summary as JSON on stdout instead of tables");
-  app->add_flag("-q,--quiet", options->quiet, "No progress");
-  app->add_flag("-v,--verbose", options->verbose, "Say more about what happens");
+void AddTo(CLI::App* app, OutputOptions* options, const std::string& json) {
+  app->add_flag("--json", options->json, json);
+  app->add_flag("-q,--quiet", options->quiet, "Nothing on stderr but errors");
   app->add_flag("--no-color", options->no_color, "No colours (also: NO_COLOR in the environment)");
+}
+
+void AddVerbose(CLI::App* app, OutputOptions* options, const std::string& meaning) {
+  app->add_flag("-v,--verbose", options->verbose, meaning);
 }
 
 void AddTo(CLI::App* app, JobOptions* options, bool required) {
@@ -40,7 +43,7 @@ void AddTo(CLI::App* app, FleetOptions* options) {
       ->check(CLI::Range(1, 1024));
   app->add_option("--stage-server", options->stage_server, "The stage_server program, if it is not beside this one")
       ->type_name("FILE");
-  app->add_option("--device", options->device, "Of local stage servers: auto, cpu, cuda:N")->type_name("DEVICE");
+  app->add_option("--device", options->device, "Of local stage servers")->type_name("auto|cpu|cuda:N");
 }
 
 absl::Status Check(const FleetOptions& options) {

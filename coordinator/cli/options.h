@@ -39,7 +39,10 @@ struct RunDirectoryOptions {
   std::string runs = "runs";
 };
 
-void AddTo(CLI::App* app, OutputOptions* options);
+// --json (`json` says what it prints), --quiet, --no-color: every command has them.
+void AddTo(CLI::App* app, OutputOptions* options, const std::string& json);
+// --verbose, of the commands that have more to say.
+void AddVerbose(CLI::App* app, OutputOptions* options, const std::string& meaning);
 void AddTo(CLI::App* app, JobOptions* options, bool required);
 void AddTo(CLI::App* app, FleetOptions* options);
 

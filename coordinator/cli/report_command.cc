@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -47,11 +49,11 @@ void AddTo(CLI::App* app, ReportCommandOptions* options) {
   app->add_option("runs", options->runs, "Run directories; of several the first is what the others are compared with")
       ->type_name("RUN")
       ->required();
-  app->add_option("--output", options->output,
+  app->add_option("--output", options->file,
                   "Where the report goes (default: report.html, in the directory of one run, here for several)")
       ->type_name("FILE");
   app->add_option("--title", options->title, "Heading of the report (default: the job's name)")->type_name("TEXT");
-  app->add_flag("-q,--quiet", options->quiet, "Only errors");
+  AddTo(app, &options->output, "Print the name of the file as JSON on stdout");
   app->footer(
       "Examples:\n"
       "  resbm report runs/fashion-mnist-r16-1\n"
@@ -59,13 +61,17 @@ void AddTo(CLI::App* app, ReportCommandOptions* options) {
 }
 
 int Report(const ReportCommandOptions& options) {
-  const std::string output = options.output.empty() ? DefaultOutput(options.runs) : options.output;
-  const absl::Status written = Write(options.runs, options.title, output);
+  const std::string file = options.file.empty() ? DefaultOutput(options.runs) : options.file;
+  const absl::Status written = Write(options.runs, options.title, file);
   if (!written.ok()) {
     PrintError(kCommand, written);
     return kExitUsage;
   }
-  if (!options.quiet) std::cerr << "report: " << output << std::endl;
+  if (options.output.json) {
+    std::cout << nlohmann::ordered_json{{"report", file}, {"runs", options.runs}}.dump(2) << std::endl;
+  } else if (!options.output.quiet) {
+    std::cerr << "report: " << file << std::endl;
+  }
   return kExitOk;
 }
 

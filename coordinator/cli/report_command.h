@@ -12,9 +12,9 @@ namespace resbm::coordinator {
 
 struct ReportCommandOptions {
   std::vector<std::string> runs;  // directories
-  std::string output;             // "" = report.html in the directory of one run, here for several
+  std::string file;               // "" = report.html in the directory of one run, here for several
   std::string title;              // "" = the job's name, or how many runs
-  bool quiet = false;
+  OutputOptions output;
 };
 
 void AddTo(CLI::App* app, ReportCommandOptions* options);

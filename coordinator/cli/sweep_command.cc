@@ -263,7 +263,8 @@ void AddTo(CLI::App* app, SweepOptions* options) {
   app->add_option("--runs", options->runs, "The sweep goes to DIR/<job name>-sweep-<n> (default: runs)")
       ->type_name("DIR");
   AddTo(app, &options->fleet);
-  AddTo(app, &options->output);
+  AddTo(app, &options->output, "Print sweep.json on stdout instead of the table");
+  AddVerbose(app, &options->output, "Say which stage waits for what");
   app->footer(
       "Examples:\n"
       "  resbm sweep --job job.textproto --values 4,8,16,32 --seeds 3\n"

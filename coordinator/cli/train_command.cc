@@ -27,7 +27,8 @@ void AddTo(CLI::App* app, TrainOptions* options) {
   app->add_option("--run-dir", options->run.run_dir, "Where the run goes; must not exist or be empty")->type_name("DIR");
   app->add_option("--runs", options->run.runs, "Without --run-dir: DIR/<job name>-<n> (default: runs)")->type_name("DIR");
   app->add_flag("--resume", options->resume, "Go on with the run in --run-dir (not implemented yet)");
-  AddTo(app, &options->output);
+  AddTo(app, &options->output, "Print the summary as JSON on stdout instead of tables");
+  AddVerbose(app, &options->output, "Say which stage waits for what");
   app->footer(
       "Examples:\n"
       "  resbm train --job deploy/jobs/fashion_mnist.textproto\n"

@@ -158,7 +158,8 @@ void AddTo(CLI::App* app, VerifyOptions* options) {
   app->add_option("--run-dir", options->run_dir, "Instead of training: compare this run with --against")
       ->type_name("DIR");
   app->add_option("--against", options->against, "The other run")->type_name("DIR");
-  AddTo(app, &options->output);
+  AddTo(app, &options->output, "Print the result as JSON on stdout instead of a line");
+  AddVerbose(app, &options->output, "Say which stage waits for what");
   app->footer(
       "Examples:\n"
       "  resbm verify --job job.textproto --local-stages 3\n"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -86,6 +88,30 @@ absl::StatusOr<std::string> DescribeFields(absl::string_view path) {
     for (const ValueDoc& value : doc.values) AddRow(absl::StrCat(indent, "    ", value.name), TextOf(value), out);
   }
   return out;
+}
+
+absl::StatusOr<std::string> FieldsJson(absl::string_view path) {
+  RESBM_ASSIGN_OR_RETURN(const std::vector<FieldDoc> docs, ListFields(path));
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const FieldDoc& doc : docs) {
+    nlohmann::ordered_json values = nlohmann::ordered_json::array();
+    for (const ValueDoc& value : doc.values) {
+      values.push_back(
+          {{"name", value.name}, {"comment", value.comment}, {"unsupported", or_null(value.unsupported)}});
+    }
+    out.push_back({{"path", doc.path},
+                   {"type", doc.type},
+                   {"default", or_null(doc.default_value)},
+                   {"comment", doc.comment},
+                   {"unsupported", or_null(doc.unsupported)},
+                   {"values", std::move(values)},
+                   {"excludes", doc.excludes},
+                   {"same_as", or_null(doc.same_as)}});
+  }
+  return out.dump(2) + "\n";
 }
 
 std::string FieldTables() {

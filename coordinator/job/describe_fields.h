@@ -13,6 +13,10 @@ namespace resbm::coordinator {
 // field_docs.h. INVALID_ARGUMENT: no such field.
 absl::StatusOr<std::string> DescribeFields(absl::string_view path);
 
+// The same for programs: a JSON array in the order of the schema, each with "path", "type", "default" (null: none),
+// "comment", "unsupported" (null: can be set), "values" (of enums), "excludes" and "same_as" (null: its own fields).
+absl::StatusOr<std::string> FieldsJson(absl::string_view path);
+
 // The whole job as Markdown tables: one of the job's own fields, then one for each message among them.
 std::string FieldTables();
 
