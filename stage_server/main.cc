@@ -1,11 +1,15 @@
 // stage_server: one stage of a pipeline as a process.
 #include <sys/prctl.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <grpc/support/log.h>
@@ -21,7 +25,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/mutex.h"
 #include "proto/base/signal_watcher.h"
+#include "proto/base/status.h"
 #include "proto/base/version.h"
+#include "proto/metrics/endpoint.h"
+#include "proto/metrics/process_metrics.h"
 #include "proto/wire/grpc_link.h"
 #include "proto/wire/tensor_frame.h"
 #include "stage_server/compute/model_computer.h"
@@ -29,6 +36,7 @@
 #include "stage_server/grpc/link_adapters.h"
 #include "stage_server/host/stage.h"
 #include "stage_server/machine_info.h"
+#include "stage_server/metrics/stage_families.h"
 #include "stage_server/server_options.h"
 #include "stage_server/service_manager.h"
 
@@ -38,6 +46,10 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitUsage = 2;
 constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
+// The stage's thread answers within milliseconds; Prometheus itself gives up after 10 s.
+constexpr absl::Duration kScrapePatience = absl::Seconds(5);
+// A service of the health service: Readiness. The empty name is whether the process lives.
+constexpr char kReadyService[] = "ready";
 
 // Something that happens once, waited for by one thread.
 class Event {
@@ -58,27 +70,41 @@ class Event {
   bool set_ RESBM_GUARDED_BY(mutex_) = false;
 };
 
-void Log(LogLevel level, const std::string& line) {
+// spdlog's pattern gives the time and the level.
+constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%e %l %v";
+constexpr char kJsonPattern[] = R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})";
+
+spdlog::level::level_enum LevelOf(LogLevel level) {
   switch (level) {
-    case LogLevel::kStep: spdlog::debug(line); break;
-    case LogLevel::kInfo: spdlog::info(line); break;
-    case LogLevel::kWarning: spdlog::warn(line); break;
-    case LogLevel::kError: spdlog::error(line); break;
+    case LogLevel::kStep: return spdlog::level::debug;
+    case LogLevel::kInfo: return spdlog::level::info;
+    case LogLevel::kWarning: return spdlog::level::warn;
+    case LogLevel::kError: return spdlog::level::err;
   }
+  return spdlog::level::info;
 }
 
-void SetUpLogs(bool verbose) {
+// Set before any other thread, and constant afterwards.
+bool log_as_json = false;
+
+void Log(const LogEvent& event) {
+  const spdlog::level::level_enum level = LevelOf(event.level);
+  if (spdlog::should_log(level)) spdlog::log(level, log_as_json ? JsonFields(event) : TextLine(event));
+}
+
+void SetUpLogs(const ServerOptions& options) {
+  log_as_json = options.log_format == "json";
   spdlog::set_default_logger(spdlog::stderr_logger_mt("stage_server"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
-  spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::info);
+  spdlog::set_pattern(log_as_json ? kJsonPattern : kTextPattern);
+  spdlog::set_level(options.verbose ? spdlog::level::debug : spdlog::level::info);
   // What gRPC has to say is said better by those who get its statuses.
-  gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("grpc: {}", args->message); });
+  gpr_set_log_function([](gpr_log_func_args* args) { Log(LogEvent(LogLevel::kStep, "grpc").With("message", args->message)); });
 }
 
 // systemd waits for READY=1 and ends a process that never says it: not getting through is worth a line in the log.
 void TellServiceManager(absl::string_view state) {
   if (const absl::Status told = NotifyServiceManager(state); !told.ok()) {
-    spdlog::warn("{}: {}", std::string(state), std::string(told.message()));
+    Log(LogEvent(LogLevel::kWarning, "service_manager").With("state", std::string(state)).With("error", told.ToString()));
   }
 }
 
@@ -111,7 +137,7 @@ int Serve(const ServerOptions& options) {
     stop.Set();
   });
   if (options.exit_with_parent) prctl(PR_SET_PDEATHSIG, SIGTERM);
-  SetUpLogs(options.verbose);
+  SetUpLogs(options);
 
   const absl::StatusOr<std::string> device = model::StageModel::ResolveDevice(options.device);
   if (!device.ok()) return Usage(absl::Status(device.status().code(), absl::StrCat("--device: ", device.status().message())));
@@ -121,12 +147,30 @@ int Serve(const ServerOptions& options) {
   stage_options.machine.max_threads = options.threads;
   stage_options.machine.memory_limit_bytes = options.memory_limit_bytes;
   stage_options.log = Log;
+  // Null until the server runs.
+  std::atomic<grpc::HealthCheckServiceInterface*> health = nullptr;
+  stage_options.on_ready_changed = [&health](bool ready) {
+    if (grpc::HealthCheckServiceInterface* service = health.load()) service->SetServingStatus(kReadyService, ready);
+  };
   GrpcDiallers diallers(grpc::InsecureChannelCredentials());
   Stage stage(stage_options, Clock::Real(),
               std::make_unique<ModelComputer>(ModelComputer::Options{*device, options.memory_limit_bytes}), &diallers);
   StageLinkDirectory directory(&stage);
-  ControlService control(&stage, Identity(options, *device, stage_options.machine.incarnation));
+  const v1::DescribeReply identity = Identity(options, *device, stage_options.machine.incarnation);
+  ControlService control(&stage, identity);
   const std::unique_ptr<grpc::Service> links = wire::MakeLinkService(&directory);
+
+  std::unique_ptr<metrics::Endpoint> metrics_endpoint;
+  if (!options.metrics_listen.empty()) {
+    auto listening = metrics::Endpoint::Listen(options.metrics_listen, [&stage, &identity] {
+      const std::optional<StageSnapshot> snapshot = stage.Snapshot(kScrapePatience);
+      std::vector<prometheus::MetricFamily> families = StageFamilies(identity, snapshot.has_value() ? &*snapshot : nullptr);
+      for (prometheus::MetricFamily& family : metrics::ProcessFamilies()) families.push_back(std::move(family));
+      return families;
+    });
+    if (!listening.ok()) return Usage(Annotate(listening.status(), "--metrics-listen"));
+    metrics_endpoint = *std::move(listening);
+  }
 
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -144,15 +188,24 @@ int Serve(const ServerOptions& options) {
                      "another --listen (port 0 takes a free one)")));
   }
   const std::string address = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
-  spdlog::info("stage_server {} on {}, device {}, LibTorch {} ({}){}", kVersion, address, *device,
-               model::StageModel::LibTorchVersion(), model::StageModel::CpuCapability(),
-               options.advertise.empty() ? "" : absl::StrCat(", advertised as ", options.advertise));
-  // The one line on stdout: scripts wait for it.
+  server->GetHealthCheckService()->SetServingStatus(kReadyService, true);
+  health = server->GetHealthCheckService();
+  LogEvent listening(LogLevel::kInfo, "listening");
+  listening.With("address", address);
+  if (metrics_endpoint != nullptr) listening.With("metrics", metrics_endpoint->address());
+  if (!options.advertise.empty()) listening.With("advertised", options.advertise);
+  listening.With("device", *device)
+      .With("version", kVersion)
+      .With("libtorch", identity.libtorch_version())
+      .With("cpu_capability", identity.cpu_capability());
+  Log(listening);
+  // On stdout: scripts wait for it.
   std::cout << "LISTENING " << address << std::endl;
+  if (metrics_endpoint != nullptr) std::cout << "METRICS " << metrics_endpoint->address() << std::endl;
   TellServiceManager("READY=1");
 
   stop.Wait();
-  spdlog::info("stopping");
+  Log(LogEvent(LogLevel::kInfo, "stopping"));
   TellServiceManager("STOPPING=1");
   // First whatever waits is answered, so that no call keeps the server from ending.
   stage.Shutdown(absl::UnavailableError("the stage server stops"));

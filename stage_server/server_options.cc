@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/host_port.h"
+#include "proto/base/status.h"
+#include "proto/metrics/endpoint.h"
 
 namespace resbm::stage_server {
 void AddTo(CLI::App* app, ServerOptions* options) {
@@ -15,6 +17,12 @@ void AddTo(CLI::App* app, ServerOptions* options) {
   app->add_option("--advertise", options->advertise,
                   "Where neighbouring stages reach it, if not where the coordinator does")
       ->type_name("HOST:PORT");
+  app->add_option("--metrics-listen", options->metrics_listen,
+                  "Where Prometheus reads /metrics; port 0 takes a free one. Not given: nowhere")
+      ->type_name("HOST:PORT");
+  app->add_option("--log-format", options->log_format, "text, or json: one object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
   app->add_option("--device", options->device, "auto, cpu or cuda:N")->type_name("DEVICE")->capture_default_str();
   app->add_option("--threads", options->threads, "Refuse jobs that ask for more threads; 0 = none")
       ->type_name("N")
@@ -34,6 +42,9 @@ absl::Status Check(const ServerOptions& options) {
         absl::StrCat("--listen ", options.listen,
                      " can be reached by other machines, and this release has no TLS: listen on 127.0.0.1, or add "
                      "--insecure if you trust that network"));
+  }
+  if (!options.metrics_listen.empty()) {
+    RESBM_RETURN_IF_ERROR(metrics::CheckAddress("--metrics-listen", options.metrics_listen, options.insecure));
   }
   if (!options.advertise.empty()) {
     const absl::StatusOr<HostPort> advertise = ParseHostPort(options.advertise);

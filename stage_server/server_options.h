@@ -17,6 +17,8 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:50051";
   bool insecure = false;
   std::string advertise;        // empty: where the coordinator reached it
+  std::string metrics_listen;   // empty: no /metrics
+  std::string log_format = "text";  // or json
   std::string device = "auto";  // auto, cpu, cuda:N
   std::uint32_t threads = 0;    // 0 = what the job asks for
   std::uint64_t memory_limit_bytes = 0;  // 0 = none

@@ -50,9 +50,10 @@ absl::Status CheckAddress(absl::string_view option, absl::string_view address, b
   const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
   if (!parsed.ok()) return absl::InvalidArgumentError(absl::StrCat(option, " ", parsed.status().message()));
   if (!IsLoopback(parsed->host) && !insecure) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        option, " ", address, " can be read by other machines, without encryption or authentication: listen on "
-        "127.0.0.1, or add --insecure if you trust that network"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " ", address,
+                     " can be read by other machines, without encryption or authentication: listen on "
+                     "127.0.0.1, or add --insecure if you trust that network"));
   }
   return absl::OkStatus();
 }

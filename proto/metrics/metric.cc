@@ -45,7 +45,8 @@ Families::Families(Catalogue catalogue) : catalogue_(catalogue), families_(catal
 
 prometheus::ClientMetric* Families::Add(absl::string_view name, bool is_histogram,
                                         std::vector<std::string> label_values) {
-  const auto found = std::find_if(catalogue_.begin(), catalogue_.end(), [&](const Metric& m) { return m.name == name; });
+  const auto found =
+      std::find_if(catalogue_.begin(), catalogue_.end(), [&](const Metric& m) { return m.name == name; });
   assert(found != catalogue_.end() && "a metric that is not in the catalogue");
   if (found == catalogue_.end()) return nullptr;
   std::vector<std::string> names = LabelNames(*found);

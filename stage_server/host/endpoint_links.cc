@@ -48,9 +48,12 @@ void EndpointLinks::Open(const LinkSetup& setup) {
 }
 
 void EndpointLinks::Close(const absl::Status& status) {
-  for (std::shared_ptr<Line>& line : lines_) {
+  for (End end : kEnds) {
+    std::shared_ptr<Line>& line = lines_[static_cast<int>(end)];
     if (line == nullptr) continue;
     line->dialler.reset();
+    // Shut down, it has forgotten its tensors.
+    closed_[static_cast<int>(end)].Add(line->endpoint.counters());
     line->endpoint.Shutdown(status);
     line.reset();
   }
@@ -95,6 +98,25 @@ void EndpointLinks::RecordTransfers(End end, bool on) {
 std::vector<wire::Transfer> EndpointLinks::TakeTransfers(End end, std::uint64_t step) {
   if (line(end) == nullptr) return {};
   return line(end)->endpoint.TakeTransfers(step);
+}
+
+LinkTotals EndpointLinks::Totals(End end) const {
+  LinkTotals totals = closed_[static_cast<int>(end)];
+  if (line(end) != nullptr) totals.Add(line(end)->endpoint.counters());
+  return totals;
+}
+
+std::optional<v1::LinkState> EndpointLinks::Describe(End end) const {
+  if (line(end) == nullptr) return std::nullopt;
+  const wire::LinkEndpoint::Counters counters = line(end)->endpoint.counters();
+  v1::LinkState state;
+  state.set_connected(Connected(end));
+  state.set_connections(counters.connections);
+  state.set_sent_bytes(counters.payload_bytes_sent);
+  state.set_received_bytes(counters.payload_bytes_received);
+  state.set_retained_bytes(RetainedBytes(end));
+  state.set_inbox_tensors(counters.inbox_tensors);
+  return state;
 }
 
 std::shared_ptr<wire::LinkEndpoint> EndpointLinks::endpoint(End end) const {

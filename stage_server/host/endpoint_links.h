@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "proto/base/encoded_tensor.h"
 #include "proto/wire/link_endpoint.h"
 #include "stage_server/core/stage_links.h"
+#include "stage_server/metrics/link_totals.h"
 
 namespace resbm::stage_server {
 
@@ -61,6 +63,10 @@ class EndpointLinks : public StageLinks {
   void RecordTransfers(End end, bool on) override;
   std::vector<wire::Transfer> TakeTransfers(End end, std::uint64_t step) override;
 
+  // Of all fences so far.
+  LinkTotals Totals(End end) const;
+  // Of the present fence; absent when closed.
+  std::optional<v1::LinkState> Describe(End end) const;
   // For the neighbour's Hello; null when closed.
   std::shared_ptr<wire::LinkEndpoint> endpoint(End end) const;
 
@@ -73,6 +79,7 @@ class EndpointLinks : public StageLinks {
   DiallerFactory* const diallers_;
   LinkEvents* const events_;
   std::shared_ptr<Line> lines_[2];
+  LinkTotals closed_[2];
 };
 
 }  // namespace resbm::stage_server

@@ -4,12 +4,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "stage_server/core/fence.h"
+#include "stage_server/host/readiness.h"
 
 namespace resbm::stage_server {
+namespace {
+
+// At the end of a run the stages are released together: a link's end and the Release come in any order, close together.
+constexpr absl::Duration kReleasePatience = absl::Seconds(2);
+
+}  // namespace
 
 Stage::Stage(StageOptions options, const Clock& clock, std::unique_ptr<Computer> computer, DiallerFactory* diallers)
     : options_(std::move(options)),
       clock_(clock),
+      started_(clock.Now()),
       computer_(std::move(computer)),
       links_(clock, diallers, this),
       machine_(options_.machine, clock, this, &links_),
@@ -55,6 +63,13 @@ void Stage::RunStageThread() {
     if (clock_.Now() >= next_tick) {
       next_tick = clock_.Now() + options_.tick;
       if (!shut_down_.has_value()) machine_.OnTick();
+      UpdateReadiness();
+      for (const std::optional<LostLink>& lost : lost_links_) {
+        if (lost.has_value() && clock_.Now() - lost->at >= kReleasePatience) {
+          LogLostLinks(LogLevel::kWarning);
+          break;
+        }
+      }
     }
     if (hello_desk_.waiting() > 0) hello_desk_.LookAgain(Now(), clock_.Now());
   }
@@ -86,8 +101,73 @@ HelloDesk::Situation Stage::Now() const {
   return {&machine_.tenancy(), machine_.links_open(), [this](End end) { return links_.endpoint(end); }};
 }
 
-void Stage::Log(LogLevel level, const std::string& text) const {
-  if (options_.log) options_.log(level, absl::StrCat(WhereLine(machine_), " ", text));
+v1::DescribeReply Stage::DescribeNow() const {
+  v1::DescribeReply reply;
+  machine_.Describe(&reply);
+  if (std::optional<v1::LinkState> up = links_.Describe(End::kUp)) *reply.mutable_up() = *std::move(up);
+  if (std::optional<v1::LinkState> down = links_.Describe(End::kDown)) *reply.mutable_down() = *std::move(down);
+  const absl::Duration now = clock_.Now();
+  reply.set_clock_nanos(absl::ToInt64Nanoseconds(now));
+  reply.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
+  return reply;
+}
+
+StageSnapshot Stage::SnapshotNow() const {
+  StageSnapshot snapshot;
+  snapshot.now = DescribeNow();
+  snapshot.attached = machine_.tenancy().attached();
+  snapshot.ready = ready_;
+  snapshot.counters = machine_.counters();
+  snapshot.totals = totals_;
+  snapshot.inbox_bytes = machine_.inbox_bytes();
+  for (End end : kEnds) snapshot.links[static_cast<int>(end)] = links_.Totals(end);
+  const v1::StageSpec* spec = machine_.loaded();
+  if (spec == nullptr) return snapshot;
+  snapshot.memory_plan = machine_.memory_plan();
+  if (static_cast<int>(spec->stage()) < spec->windows_size()) snapshot.window = spec->windows(spec->stage());
+  if (spec->boundaries_size() > 0) {
+    const int last = spec->boundaries_size() - 1;
+    if (spec->stage() > 0) snapshot.cut_points[static_cast<int>(End::kUp)] = spec->boundaries(0).cut_point();
+    if (spec->stage() + 1 < spec->stages()) {
+      snapshot.cut_points[static_cast<int>(End::kDown)] = spec->boundaries(last).cut_point();
+    }
+  }
+  return snapshot;
+}
+
+void Stage::UpdateReadiness() {
+  const absl::Status readiness =
+      shut_down_.has_value() ? *shut_down_ : Readiness(DescribeNow(), machine_.tenancy().attached());
+  if (readiness.ok() == ready_) return;
+  ready_ = readiness.ok();
+  LogEvent event(ready_ || shut_down_.has_value() ? LogLevel::kInfo : LogLevel::kWarning,
+                 ready_ ? "ready_again" : "not_ready");
+  if (!ready_) event.With("reason", std::string(readiness.message()));
+  Log(std::move(event));
+  if (options_.on_ready_changed) options_.on_ready_changed(ready_);
+}
+
+void Stage::Log(LogEvent event) const {
+  if (!options_.log) return;
+  nlohmann::ordered_json fields = Where(machine_);
+  fields.update(event.fields);
+  event.fields = std::move(fields);
+  options_.log(event);
+}
+
+void Stage::LogLink(LogLevel level, const char* name, End end, const absl::Status& status) const {
+  LogEvent event(level, name);
+  event.With("link", machine_.tenancy().stage() + (end == End::kUp ? 0 : 1));
+  if (!status.ok()) event.With("error", status.ToString());
+  Log(std::move(event));
+}
+
+void Stage::LogLostLinks(LogLevel level) {
+  for (End end : kEnds) {
+    std::optional<LostLink>& lost = lost_links_[static_cast<int>(end)];
+    if (lost.has_value()) LogLink(level, "link_disconnected", end, lost->status);
+    lost.reset();
+  }
 }
 
 SessionId Stage::OpenSession(std::shared_ptr<SessionSink> sink) {
@@ -117,18 +197,40 @@ void Stage::Request(SessionId session, v1::ControlRequest request, std::function
 void Stage::CloseSession(SessionId session) {
   Post([this, session] {
     if (sessions_.erase(session) == 0) return;
-    if (session == machine_.tenancy().session()) Log(LogLevel::kWarning, "control stream lost; the lease runs");
+    if (session == machine_.tenancy().session()) {
+      LogLostLinks(LogLevel::kWarning);
+      Log(LogEvent(LogLevel::kWarning, "control_stream_lost").With("note", "the lease runs"));
+    }
     machine_.OnSessionClosed(session);
   });
 }
 
 void Stage::Describe(std::function<void(v1::DescribeReply)> done) {
-  Post([this, done = std::move(done)] {
-    v1::DescribeReply reply;
-    machine_.Describe(&reply);
-    reply.set_clock_nanos(absl::ToInt64Nanoseconds(clock_.Now()));
-    done(std::move(reply));
+  Post([this, done = std::move(done)] { done(DescribeNow()); });
+}
+
+std::optional<StageSnapshot> Stage::Snapshot(absl::Duration timeout) {
+  // Shared: who has given up waiting is not there any more when the answer comes.
+  struct Answer {
+    Mutex mutex;
+    CondVar changed;
+    std::optional<StageSnapshot> snapshot RESBM_GUARDED_BY(mutex);
+  };
+  const auto answer = std::make_shared<Answer>();
+  Post([this, answer] {
+    StageSnapshot snapshot = SnapshotNow();
+    MutexLock lock(answer->mutex);
+    answer->snapshot = std::move(snapshot);
+    answer->changed.NotifyAll();
   });
+  const absl::Duration deadline = clock_.Now() + timeout;
+  MutexLock lock(answer->mutex);
+  while (!answer->snapshot.has_value()) {
+    const absl::Duration left = deadline - clock_.Now();
+    if (left <= absl::ZeroDuration()) return std::nullopt;
+    answer->changed.WaitFor(answer->mutex, left);
+  }
+  return std::move(answer->snapshot);
 }
 
 void Stage::GetShard(v1::GetShardRequest request, GetShardDone done) {
@@ -169,6 +271,7 @@ void Stage::Shutdown(const absl::Status& status) {
       machine_.OnShutdown(status);
       hello_desk_.Close(status);
       for (auto& [session, sink] : std::exchange(sessions_, {})) sink->End(status);
+      UpdateReadiness();
     }
     MutexLock lock(mutex_);
     done = true;
@@ -190,7 +293,11 @@ bool Stage::WaitUntilIdle(absl::Duration timeout) {
 }
 
 void Stage::Emit(SessionId session, const v1::ControlEvent& event) {
-  if (std::string line = EventLine(event); !line.empty()) Log(EventLevel(event), line);
+  totals_.Add(event, machine_.tenancy().job_id());
+  if (std::optional<LogEvent> log = ToLogEvent(event); log.has_value()) {
+    if (event.has_failed()) LogLostLinks(LogLevel::kWarning);
+    Log(*std::move(log));
+  }
   const auto found = sessions_.find(session);
   if (found != sessions_.end()) found->second->Send(event);
 }
@@ -198,8 +305,10 @@ void Stage::Emit(SessionId session, const v1::ControlEvent& event) {
 void Stage::EndSession(SessionId session, const absl::Status& status) {
   const auto found = sessions_.find(session);
   if (found == sessions_.end()) return;
-  Log(status.ok() ? LogLevel::kInfo : LogLevel::kWarning,
-      status.ok() ? "released" : absl::StrCat("control stream ended: ", status.ToString()));
+  LogLostLinks(status.ok() ? LogLevel::kInfo : LogLevel::kWarning);
+  LogEvent event(status.ok() ? LogLevel::kInfo : LogLevel::kWarning, status.ok() ? "released" : "control_stream_ended");
+  if (!status.ok()) event.With("error", status.ToString());
+  Log(std::move(event));
   const std::shared_ptr<SessionSink> sink = found->second;
   sessions_.erase(found);
   sink->End(status);
@@ -225,7 +334,8 @@ void Stage::OnAllSent(const v1::Fence&, End) {
 void Stage::OnConnected(const v1::Fence& fence, End end) {
   Post([this, fence, end] {
     if (!SameFence(fence, machine_.tenancy().fence())) return;
-    Log(LogLevel::kInfo, absl::StrCat("link ", machine_.tenancy().stage() + (end == End::kUp ? 0 : 1), " connected"));
+    LogLostLinks(LogLevel::kWarning);
+    LogLink(LogLevel::kInfo, "link_connected", end);
     machine_.OnLinkChanged();
   });
 }
@@ -233,8 +343,12 @@ void Stage::OnConnected(const v1::Fence& fence, End end) {
 void Stage::OnDisconnected(const v1::Fence& fence, End end, const absl::Status& status) {
   Post([this, fence, end, status] {
     if (!SameFence(fence, machine_.tenancy().fence())) return;
-    Log(LogLevel::kWarning, absl::StrCat("link ", machine_.tenancy().stage() + (end == End::kUp ? 0 : 1),
-                                         " disconnected: ", status.ToString()));
+    // Between two pieces of work nothing is lost by it.
+    if (machine_.state() == State::kReady) {
+      lost_links_[static_cast<int>(end)] = LostLink{status, clock_.Now()};
+    } else {
+      LogLink(LogLevel::kWarning, "link_disconnected", end, status);
+    }
     machine_.OnLinkChanged();
   });
 }

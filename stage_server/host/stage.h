@@ -6,6 +6,10 @@
 //                                                                 | Start            ^ OnWorkDone
 //                                                                 v                  |
 //                                                              compute thread: Computer
+//
+// Whoever watches (Describe, Snapshot) comes through the same queue: the stage's thread, which never computes, copies
+// a few numbers between two events (the endpoints' own under their mutexes, which are held for bookkeeping only) and
+// hands the copy over. The watcher waits, the stage does not; nothing is shared with it afterwards.
 #ifndef RESBM_STAGE_SERVER_HOST_STAGE_H_
 #define RESBM_STAGE_SERVER_HOST_STAGE_H_
 
@@ -30,6 +34,7 @@
 #include "stage_server/host/event_line.h"
 #include "stage_server/host/hello_desk.h"
 #include "stage_server/host/session_sink.h"
+#include "stage_server/metrics/stage_snapshot.h"
 
 namespace resbm::stage_server {
 
@@ -40,6 +45,8 @@ struct StageOptions {
   // How long a Hello whose fence has not come yet may wait.
   absl::Duration hello_patience = absl::Seconds(30);
   LogFunction log;  // may be null
+  // Told of every change of Readiness, which is "ready" at first, on the stage's thread; must not block. May be null.
+  std::function<void(bool ready)> on_ready_changed;
 };
 
 class Stage : private StageEffects, private LinkEvents {
@@ -55,8 +62,10 @@ class Stage : private StageEffects, private LinkEvents {
   // `taken` is called when it was handled: then the next may be read, so a stream has one request here.
   void Request(SessionId session, v1::ControlRequest request, std::function<void()> taken);
   void CloseSession(SessionId session);
-  // `done` is called once, on the stage's thread; job, fence and state are filled in.
+  // `done` is called once, on the stage's thread; everything is filled in that may change while the server lives.
   void Describe(std::function<void(v1::DescribeReply)> done);
+  // What /metrics says. Waits for the stage's thread; nullopt after `timeout`. Not on the stage's thread.
+  std::optional<StageSnapshot> Snapshot(absl::Duration timeout);
   void GetShard(v1::GetShardRequest request, GetShardDone done);
   void PutShard(v1::PutShardRequest request, PutShardDone done);
   // Which endpoint a Hello is for: as wire::LinkDirectory::Find.
@@ -73,7 +82,13 @@ class Stage : private StageEffects, private LinkEvents {
   void RunStageThread();
   void RunComputeThread();
   HelloDesk::Situation Now() const;
-  void Log(LogLevel level, const std::string& text) const;
+  v1::DescribeReply DescribeNow() const;
+  StageSnapshot SnapshotNow() const;
+  // Says it where it has changed.
+  void UpdateReadiness();
+  void Log(LogEvent event) const;
+  void LogLink(LogLevel level, const char* name, End end, const absl::Status& status = absl::OkStatus()) const;
+  void LogLostLinks(LogLevel level);
 
   // StageEffects, on the stage's thread.
   void Emit(SessionId session, const v1::ControlEvent& event) override;
@@ -90,6 +105,7 @@ class Stage : private StageEffects, private LinkEvents {
   // Constant after construction.
   const StageOptions options_;
   const Clock& clock_;
+  const absl::Duration started_;
   const std::unique_ptr<Computer> computer_;  // the compute thread's
 
   // The stage's thread's.
@@ -98,6 +114,14 @@ class Stage : private StageEffects, private LinkEvents {
   HelloDesk hello_desk_;
   std::map<SessionId, std::shared_ptr<SessionSink>> sessions_;
   std::optional<absl::Status> shut_down_;
+  StageTotals totals_;
+  bool ready_ = true;
+  // A link that ended while nothing was under way: perhaps the run is over, and the Release on its way.
+  struct LostLink {
+    absl::Status status;
+    absl::Duration at;
+  };
+  std::optional<LostLink> lost_links_[2];
 
   Mutex mutex_;
   CondVar queue_changed_;

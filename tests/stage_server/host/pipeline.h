@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,11 +39,17 @@ class Pipeline : public DiallerFactory {
   static constexpr std::uint32_t kStages = 2;
   static constexpr int kMicroBatches = 3;
 
-  explicit Pipeline(int break_every = 0) : break_every_(break_every) {
+  // `log` and `on_ready_changed` are those of stage 1.
+  explicit Pipeline(int break_every = 0, LogFunction log = nullptr, std::function<void(bool)> on_ready_changed = nullptr)
+      : break_every_(break_every) {
     StageOptions options;
     options.machine.progress_interval = absl::Milliseconds(1);
     options.tick = absl::Milliseconds(1);
     for (std::uint32_t s = 0; s < kStages; ++s) {
+      if (s == 1) {
+        options.log = log;
+        options.on_ready_changed = on_ready_changed;
+      }
       stages_[s] = std::make_unique<Stage>(options, Clock::Real(), std::make_unique<FakeComputer>(), this);
     }
   }
