@@ -1,6 +1,7 @@
 #include "coordinator/html/report_data.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/compare/arms.h"
 #include "coordinator/compare/comparison.h"
 #include "coordinator/compare/comparison_text.h"
@@ -163,16 +165,32 @@ Json RunJson(const ReportRun& report, const std::string& name) {
   return run;
 }
 
-// The folder's name; of those that share it with another run its path.
+// The end of each path, as short as tells it from the others: "r16-1", or "r16/seed1" and "r8/seed1".
 std::vector<std::string> Names(const std::vector<ReportRun>& runs) {
-  std::map<std::string, int> uses;
-  auto folder = [](const ReportRun& run) {
-    const std::string name = std::filesystem::path(run.record.path).filename().string();
-    return name.empty() || name == "." || name == ".." ? run.record.path : name;
+  std::vector<std::vector<std::string>> parts;
+  for (const ReportRun& run : runs) {
+    const auto path = std::filesystem::path(run.record.path).lexically_normal();
+    std::vector<std::string>& of_run = parts.emplace_back();
+    for (const auto& part : path) {
+      if (!part.empty() && part != "/") of_run.push_back(part.string());
+    }
+  }
+  auto name = [&](std::size_t run, std::size_t length) {
+    const std::vector<std::string>& all = parts[run];
+    return absl::StrJoin(all.end() - static_cast<std::ptrdiff_t>(std::min(length, all.size())), all.end(), "/");
   };
-  for (const ReportRun& run : runs) ++uses[folder(run)];
   std::vector<std::string> names;
-  for (const ReportRun& run : runs) names.push_back(uses[folder(run)] > 1 ? run.record.path : folder(run));
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    std::size_t length = 1;
+    auto taken = [&] {
+      for (std::size_t other = 0; other < runs.size(); ++other) {
+        if (other != run && name(other, length) == name(run, length)) return true;
+      }
+      return false;
+    };
+    while (length < parts[run].size() && taken()) ++length;
+    names.push_back(name(run, length));
+  }
   return names;
 }
 

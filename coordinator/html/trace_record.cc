@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <streambuf>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -38,12 +39,35 @@ std::string Text(const Json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// Hands on what another stream has, and ends when it is told to.
+class EndableBuffer : public std::streambuf {
+ public:
+  explicit EndableBuffer(std::istream* source) : source_(source) {}
+
+  void End() { ended_ = true; }
+
+ protected:
+  int_type underflow() override {
+    if (ended_) return traits_type::eof();
+    source_->read(bytes_, sizeof(bytes_));
+    setg(bytes_, bytes_, bytes_ + source_->gcount());
+    return source_->gcount() > 0 ? traits_type::to_int_type(bytes_[0]) : traits_type::eof();
+  }
+
+ private:
+  std::istream* const source_;
+  bool ended_ = false;
+  char bytes_[1 << 16];
+};
+
 class Collector {
  public:
   explicit Collector(std::size_t max_spans) : max_spans_(max_spans) {}
 
+  bool full() const { return spans_.size() >= max_spans_; }
+
   void Add(const Json& event) {
-    if (!event.is_object() || Text(event, "ph") != "X" || spans_.size() >= max_spans_) return;
+    if (!event.is_object() || Text(event, "ph") != "X" || full()) return;
     const auto start = Number(event, "ts"), duration = Number(event, "dur");
     const std::int64_t process = Integer(event, "pid", -1), lane = Integer(event, "tid", -1);
     if (!start || !duration || *duration < 0 || process < 0 || process > kMaxProcess || lane < 0 || lane > 4) return;
@@ -70,7 +94,9 @@ class Collector {
 
   TraceRecord Finish() {
     TraceRecord trace;
-    std::erase_if(spans_, [this](const TraceSpan& span) { return span.stage == coordinator_; });
+    // Of the last step some are missing where there were too many.
+    const std::int64_t cut_off = full() && spans_.front().step != spans_.back().step ? spans_.back().step : 0;
+    std::erase_if(spans_, [&](const TraceSpan& span) { return span.stage == coordinator_ || span.step == cut_off; });
     // A step without a span of the coordinator's reaches as far as its stages' do.
     std::map<std::int64_t, std::pair<double, double>> extents;
     for (const TraceSpan& span : spans_) {
@@ -100,15 +126,19 @@ class Collector {
 absl::StatusOr<TraceRecord> ParseTrace(std::istream& json, std::size_t max_spans) {
   Collector collector(max_spans);
   bool has_events = false;
-  // Each event is dropped as soon as it has been read: the trace of a long run is larger than what is kept of it.
+  EndableBuffer buffer(&json);
+  std::istream input(&buffer);
+  // Each event is dropped as soon as it has been read, and the rest is not read: the trace of a long run is much larger
+  // than what is kept of it.
   auto on_part = [&](int depth, Json::parse_event_t part, Json& parsed) {
     if (depth == 1 && part == Json::parse_event_t::key && parsed == "traceEvents") has_events = true;
     if (depth != kEventDepth || part != Json::parse_event_t::object_end) return true;
     collector.Add(parsed);
+    if (collector.full()) buffer.End();
     return false;
   };
-  const Json whole = Json::parse(json, on_part, /*allow_exceptions=*/false);
-  if (!whole.is_object() || !has_events) {
+  const Json whole = Json::parse(input, on_part, /*allow_exceptions=*/false);
+  if (!collector.full() && (!whole.is_object() || !has_events)) {
     return absl::InvalidArgumentError("not a trace: no JSON object with traceEvents");
   }
   return collector.Finish();

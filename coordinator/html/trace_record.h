@@ -43,8 +43,8 @@ struct TraceRecord {
 };
 
 // Chrome trace format: an object with traceEvents. Any text is safe; of events that no stage's timeline has (metadata,
-// flows, other processes) nothing is kept, and nothing beyond the first `max_spans`. INVALID_ARGUMENT: not JSON, or
-// not of that form.
+// flows, other processes) nothing is kept, and little is read beyond the first `max_spans`; a step that has spans
+// beyond is left out. INVALID_ARGUMENT: not JSON, or not of that form.
 absl::StatusOr<TraceRecord> ParseTrace(std::istream& json, std::size_t max_spans = 200'000);
 
 // Those to draw: the step of median duration among all but the first (which warms up), and its neighbours, at most

@@ -54,23 +54,30 @@ const Comparison = (() => {
     ],
   ];
 
-  function difference(figure, base, better, kind) {
+  // Figures that the job alone decides: one run says them all.
+  const kExact = new Set(["bytes_per_step", "planned_bytes_per_sample"]);
+
+  // A color only where the 95 % interval over the seeds does not reach zero; of one run nobody knows.
+  function judgement(name, figure, better) {
+    const sure =
+      kExact.has(name) || (Format.isNumber(figure.margin95) && Math.abs(figure.difference) > figure.margin95);
+    if (!sure || better === 0) return "";
+    return figure.difference * better > 0 ? "good" : "bad";
+  }
+
+  function difference(name, figure, base, better, kind) {
     if (!kind || figure.difference === undefined) return null;
     const by = figure.difference;
     if (by === 0) return make("small", {}, "=");
-    const scaled =
+    if (kind === kPercent && base.mean === 0) return null;
+    const [scaled, decimals, unit] =
       kind === kPercent
-        ? base.mean !== 0
-          ? (100 * by) / Math.abs(base.mean)
-          : null
+        ? [(100 * by) / Math.abs(base.mean), 1, " %"]
         : kind === kPoints
-          ? 100 * by
-          : by;
-    if (scaled === null) return null;
-    const digits = Math.abs(scaled) >= 100 ? 0 : kind === kPlain ? 0 : kind === kPoints ? 2 : 1;
-    const text = Format.signed(scaled.toFixed(digits)) + (kind === kPercent ? " %" : kind === kPoints ? " pt" : "");
-    const good = better === 0 ? "" : by * better > 0 ? "good" : "bad";
-    return make("small", {class: good}, text);
+          ? [100 * by, 2, " pt"]
+          : [by, 1, ""];
+    const text = Math.abs(scaled) >= 100 ? scaled.toFixed(0) : scaled.toFixed(decimals);
+    return make("small", {class: judgement(name, figure, better)}, Format.signed(text) + unit);
   }
 
   function cell(arm, first, name, format, better, kind) {
@@ -83,13 +90,13 @@ const Comparison = (() => {
       "span",
       {},
       format(figure.mean) + spread,
-      arm === first ? null : difference(figure, first.figures[name] || {}, better, kind) || make("small", {}),
+      arm === first ? null : difference(name, figure, first.figures[name] || {}, better, kind) || make("small", {}),
     );
   }
 
   function runNames(data, arm) {
     const names = data.runs.filter(run => run.arm === arm).map(run => run.name);
-    return names.length > 3 ? Format.plural(names.length, "run") : names.join(", ");
+    return names.length > 2 ? Format.plural(names.length, "run") : names.join(", ");
   }
 
   function table(parent, data) {
@@ -132,7 +139,8 @@ const Comparison = (() => {
       comparison.arms.length > 1
         ? "Small figures are the difference to " +
             comparison.arms[0].name +
-            "; ± is the standard deviation over runs that differ in the seed only."
+            "; ± is the standard deviation over runs that differ in the seed only. Green and red: the difference is " +
+            "beyond the noise of the seeds (95 %)."
         : "All runs are of one job and differ in the seed only; ± is the standard deviation over them.",
     );
     const cards = Elements.cards(section);

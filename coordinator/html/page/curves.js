@@ -2,7 +2,8 @@
 const Curves = (() => {
   const points = curve => curve.steps.map((step, i) => ({x: step, y: curve.values[i]}));
 
-  // line: {label, color, data: [{x, y}], width, faint, points (as marks), dash, marks: "cross" on their own axis}.
+  // line: {label, color, data: [{x, y}], width, faint, points (as marks), dash, cross (marks on an axis of their own),
+  // legend: its text there if not the label, "" for none; key: of lines that belong together}.
   function dataset(line) {
     const color = line.color();
     if (line.cross) {
@@ -44,6 +45,30 @@ const Curves = (() => {
       return [1, 2, 5].some(round => Math.abs(digit - round) < 1e-6);
     });
     if (few.length > 1) axis.ticks = few;
+  }
+
+  // One entry for all lines of a key, which shows and hides them together.
+  function legend(lines) {
+    const text = line => line.legend ?? line.label;
+    return {
+      display: lines.length > 1,
+      labels: {
+        filter: item => text(lines[item.datasetIndex]) !== "",
+        generateLabels: chart =>
+          Chart.defaults.plugins.legend.labels
+            .generateLabels(chart)
+            .map(item => ({...item, text: text(lines[item.datasetIndex])})),
+      },
+      onClick: (event, item, {chart}) => {
+        const visible = !chart.isDatasetVisible(item.datasetIndex);
+        const {key} = lines[item.datasetIndex];
+        lines.forEach((line, i) => {
+          if (i === item.datasetIndex || (key !== undefined && line.key === key))
+            chart.setDatasetVisibility(i, visible);
+        });
+        chart.update();
+      },
+    };
   }
 
   // {parent, title, note, lines, format (of values), yTitle, canLog, log, group, height, wide, zero}
@@ -92,7 +117,7 @@ const Curves = (() => {
             marks: {type: "linear", axis: "y", display: false, min: 0, max: 1},
           },
           plugins: {
-            legend: {display: lines.length > 1},
+            legend: legend(lines),
             tooltip: {
               callbacks: {
                 title: items => (items.length ? "step " + Format.count(items[0].parsed.x) : ""),

@@ -1,6 +1,7 @@
 // The top of the report: what was run, and what came out, at a glance.
 const Header = (() => {
   const {make} = Elements;
+  const kNamed = 6; // as many runs are named under the title
 
   // [{label, value, unit, more}] of a run: what is not known is not there.
   function tiles(run) {
@@ -21,12 +22,7 @@ const Header = (() => {
       add("samples a second", Format.number(f.samples_per_second), "", speedNote(f));
     }
     if (f.bytes_per_step > 0) {
-      add(
-        "compression",
-        Format.number(f.fp16_bytes_per_step / f.bytes_per_step, 3) + "×",
-        "",
-        "against fp16",
-      );
+      add("compression", Format.number(f.fp16_bytes_per_step / f.bytes_per_step, 3) + "×", "", "against fp16");
       add("bytes a step", Format.bytes(f.bytes_per_step), "", "at the cuts");
     }
     add(
@@ -80,6 +76,7 @@ const Header = (() => {
   }
 
   function subtitle(data) {
+    if (data.runs.length > kNamed) return Format.plural(data.comparison.arms.length, "job");
     if (data.runs.length > 1) return data.runs.map(run => run.name).join(" · ");
     const run = data.runs[0];
     return [

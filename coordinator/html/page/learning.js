@@ -2,67 +2,73 @@
 const Learning = (() => {
   const {several, colorOf, named} = Runs;
 
-  function lossLines(data) {
-    return data.runs.flatMap(run => {
-      const color = colorOf(data, run);
-      const lines = [];
-      if (run.curves.loss && (!several(data) || !run.smoothed)) {
-        lines.push({
-          label: named(data, run, "training"),
-          color,
-          data: Curves.points(run.curves.loss),
-          faint: Boolean(run.smoothed),
-          width: run.smoothed ? 1 : 2,
-        });
-      }
-      if (run.smoothed) {
-        lines.push({
-          label: several(data) ? run.name : "mean of " + run.smoothed.window + " steps",
-          color,
-          data: Curves.points(run.smoothed),
-          width: 2,
-        });
-      }
-      if (run.evaluations) {
-        lines.push({
-          label: named(data, run, "test"),
-          color: several(data) ? color : () => Theme.color("backward"),
-          points: true,
-          dash: [4, 3],
-          data: run.evaluations.map(e => ({x: e.step, y: e.loss})),
-        });
-      }
-      const marks = (steps, label, at, name, text) => {
-        if (steps && steps.length) {
-          lines.push({
-            label: named(data, run, label),
-            color: name,
-            cross: true,
-            data: steps.map(s => ({x: s.step ?? s, y: at, text: text(s)})),
-          });
-        }
-      };
-      marks(
-        run.skipped,
-        Format.plural(run.skipped_steps, "skipped step"),
-        0.04,
-        () => Theme.color("bad"),
-        s => s.reasons.join("; ") || "not finite",
+  // Crosses near the top: {steps, label, at: height as a share, color, text: of a step}.
+  function marks(data, run, {steps, label, legend, at, color, text}) {
+    if (!steps || !steps.length) return [];
+    const points = steps.map(step => ({x: step.step ?? step, y: at, text: text(step)}));
+    return [{label: named(data, run, label), legend, color, cross: true, data: points}];
+  }
+
+  function lossLines(data, run) {
+    const color = colorOf(data, run);
+    const one = !several(data);
+    // Of several runs one line each: the mean, where there is one.
+    const common = one ? {color} : {color, legend: Runs.legend(data, run), key: Runs.seriesOf(data, run)};
+    const lines = [];
+    if (run.curves.loss && (one || !run.smoothed)) {
+      lines.push({
+        ...common,
+        label: named(data, run, "training"),
+        data: Curves.points(run.curves.loss),
+        faint: Boolean(run.smoothed),
+        width: run.smoothed ? 1 : 2,
+      });
+    }
+    if (run.smoothed) {
+      lines.push({
+        ...common,
+        label: one ? "mean of " + run.smoothed.window + " steps" : run.name,
+        data: Curves.points(run.smoothed),
+        width: 2,
+      });
+    }
+    if (run.evaluations) {
+      lines.push({
+        ...common,
+        ...(one ? {color: () => Theme.color("backward")} : {legend: ""}),
+        label: named(data, run, "test"),
+        points: true,
+        dash: [4, 3],
+        data: run.evaluations.map(e => ({x: e.step, y: e.loss})),
+      });
+    }
+    const skipped = Format.plural(run.skipped_steps, "skipped step");
+    lines.push(
+      ...marks(data, run, {
+        steps: run.skipped,
+        label: skipped,
+        legend: one ? skipped : run === data.runs.find(other => other.skipped) ? "skipped step" : "",
+        at: 0.97,
+        color: () => Theme.color("bad"),
+        text: step => step.reasons.join("; ") || "not finite",
+      }),
+    );
+    if (one) {
+      lines.push(
+        ...marks(data, run, {
+          steps: run.spikes,
+          label: Format.plural(run.spikes ? run.spikes.length : 0, "spike"),
+          at: 0.91,
+          color: () => Theme.color("commit"),
+          text: () => "far above the steps before",
+        }),
       );
-      if (!several(data))
-        marks(
-          run.spikes,
-          Format.plural(run.spikes ? run.spikes.length : 0, "spike"),
-          0.1,
-          () => Theme.color("commit"),
-          () => "far above the steps before",
-        );
-      return lines;
-    });
+    }
+    return lines;
   }
 
   function draw(page, data, group) {
-    const lines = lossLines(data);
+    const lines = data.runs.flatMap(run => lossLines(data, run));
     if (!lines.length) return;
     const cards = Elements.cards(
       Elements.section(page, "Learning", "Drag over a stretch of any curve to zoom them all, double-click to go back."),
@@ -81,6 +87,8 @@ const Learning = (() => {
         format: v => Format.percent(v),
         lines: evaluated.map(run => ({
           label: run.name,
+          legend: Runs.legend(data, run),
+          key: Runs.seriesOf(data, run),
           color: colorOf(data, run),
           points: true,
           data: run.evaluations.filter(e => e.top1 !== undefined).map(e => ({x: e.step, y: e.top1})),

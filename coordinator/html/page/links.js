@@ -78,7 +78,8 @@ const Links = (() => {
     Elements.card(cards, {
       title: "Transfers, as traced",
       wide: true,
-      note: "Medians over the tensors of the traced steps. Sending: until the connection has taken a tensor; receiving: " +
+      note:
+        "Medians over the tensors of the traced steps. Sending: until the connection has taken a tensor; receiving: " +
         "from its first byte to its last.",
     }).append(
       Elements.table(

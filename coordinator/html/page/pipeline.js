@@ -3,8 +3,11 @@ const Pipeline = (() => {
   const {make} = Elements;
   const {several} = Runs;
 
+  const firstOfArm = (run, runs) => run.arm === undefined || run === runs.find(other => other.arm === run.arm);
+
   function draw(page, data) {
-    const traced = data.runs.filter(run => run.timeline);
+    // Runs that differ in the seed only look alike.
+    const traced = data.runs.filter(run => run.timeline).filter((run, i, all) => firstOfArm(run, all));
     const section = Elements.section(
       page,
       "Pipeline",
@@ -21,9 +24,11 @@ const Pipeline = (() => {
         make(
           "p",
           {class: "note no-trace"},
-          "No trace.json in this run" +
-            (several(data) ? " or the others" : "") +
-            ". `resbm train` writes one of the first steps; run.trace_steps in the job says of how many (0: none).",
+          several(data) ? "None of these runs has a trace.json. " : "This run has no trace.json. ",
+          make("code", {}, "resbm train"),
+          " writes one of the first steps; ",
+          make("code", {}, "run.trace_steps"),
+          " in the job says of how many (0: none).",
         ),
       );
       return;

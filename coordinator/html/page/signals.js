@@ -29,6 +29,8 @@ const Signals = (() => {
           .filter(cut => run.signals[cut][name])
           .map((cut, i) => ({
             label: rowName(data, run, cut),
+            legend: Runs.legend(data, run) && rowName(data, {name: Runs.legend(data, run)}, cut),
+            key: Runs.seriesOf(data, run) + cut,
             data: Curves.points(run.signals[cut][name]),
             width: 1.4,
             color: several(data) ? colorOf(data, run) : () => Theme.series(i),

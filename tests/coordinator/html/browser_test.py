@@ -174,31 +174,34 @@ class ReportTest(unittest.TestCase):
     def test_several_runs_stand_side_by_side(self):
         charts = self.open("several")
         self.assertEqual(self.headings()[0], "Side by side")
-        self.assertEqual(
-            charts["Loss over the steps"]["legend"],
-            [
-                "r4-1",
-                "r4-1, test",
-                "r4-1, 2 skipped steps",
-                "r16-1",
-                "r16-1, test",
-                "r16-1, 2 skipped steps",
-                "r16-2",
-                "r16-2, test",
-                "r16-2, 2 skipped steps",
-            ],
-        )
-        self.assertEqual(
-            self.browser.evaluate(
-                "document.querySelectorAll('h3').length > 0 && "
-                "[...document.querySelectorAll('h3')].filter(h => h.textContent.startsWith('Timeline of')).length"
-            ),
-            2,
-        )
+        # One entry an arm, which hides all its lines.
+        loss = charts["Loss over the steps"]
+        self.assertEqual(loss["legend"], ["r4-1", "skipped step", "r16, 2 runs"])
+        self.assertEqual(loss["marks"]["r16-2"], 398)
+        self.assertEqual(loss["marks"]["r16-2, test"], 2)
+        hidden = self.browser.evaluate(f"""(() => {{
+          const chart = {chart("Loss over the steps")};
+          chart.options.plugins.legend.onClick({{}}, chart.legend.legendItems[2], {{chart}});
+          return chart.data.datasets.filter((_, i) => !chart.isDatasetVisible(i)).map(dataset => dataset.label);
+        }})()""")
+        self.assertEqual(hidden, ["r16-1", "r16-1, test", "r16-2", "r16-2, test"])
+        timelines = "[...document.querySelectorAll('h3')].map(h => h.textContent).filter(t => t.startsWith('Timeline'))"
+        self.assertEqual(self.browser.evaluate(timelines), ["Timeline of r4-1", "Timeline of r16-1"])
         self.assertEqual(charts["Bytes a step"]["marks"]["payload"], 6)
         text = self.text()
         for expected in ["What may be said", "Beware", "Where the jobs differ", "ratio", "−1.20 pt", "−73.9 %"]:
             self.assertIn(expected, text)
+
+    def test_a_difference_is_colored_only_where_it_is_sure(self):
+        colored = """[...document.querySelectorAll("td small.good, td small.bad")].map(
+          small => small.closest("tr").cells[0].textContent + " " + small.className)"""
+        self.open("several")  # one run of the first
+        self.assertEqual(self.browser.evaluate(colored), ["at the cuts, a step good"])
+        self.open("arms")  # three of each
+        sure = self.browser.evaluate(colored)
+        self.assertIn("top-1 accuracy bad", sure)
+        self.assertIn("at the cuts, a step good", sure)
+        self.assertNotIn("samples a second good", sure)
 
     def test_runs_of_several_seeds_have_a_mean_and_a_spread(self):
         self.open("seeds")

@@ -113,11 +113,15 @@ TEST(ReportData, RunsThatDifferInTheSeedAreOneArm) {
   for (const Json& run : data["runs"]) EXPECT_EQ(run["arm"], 0);
 }
 
-TEST(ReportData, RunsOfOneNameAreToldApartByTheirPaths) {
-  const Json data = DataOf({{.path = "a/run"}, {.path = "b/run", .ratio = 8}, {.path = "c/other", .ratio = 2}});
+TEST(ReportData, RunsOfOneNameAreToldApartByTheEndsOfTheirPaths) {
+  const Json data = DataOf({{.path = "/q/a/run"}, {.path = "/q/b/run", .ratio = 8}, {.path = "c/other", .ratio = 2}});
   EXPECT_EQ(data["runs"][0]["name"], "a/run");
   EXPECT_EQ(data["runs"][1]["name"], "b/run");
   EXPECT_EQ(data["runs"][2]["name"], "other");
+  const Json odd = DataOf({{.path = "run"}, {.path = "x/run", .ratio = 8}, {.path = ".", .ratio = 2}});
+  EXPECT_EQ(odd["runs"][0]["name"], "run");
+  EXPECT_EQ(odd["runs"][1]["name"], "x/run");
+  EXPECT_EQ(odd["runs"][2]["name"], ".");
 }
 
 TEST(ReportData, OfTextThereArePerplexityAndBitsAByte) {

@@ -54,11 +54,21 @@ TEST(TraceRecord, PassesOverEventsThatNoTimelineHas) {
   EXPECT_EQ(trace->stages, 0);
 }
 
-TEST(TraceRecord, KeepsNoMoreSpansThanItMay) {
-  const auto trace = Parse(ExampleTrace(2, 50), 100);
+TEST(TraceRecord, OfTooManySpansTheFirstWholeStepsAreKept) {
+  const auto trace = Parse(ExampleTrace(2, 50), 100);  // 35 spans a step
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(trace->spans.size(), 100u);
-  EXPECT_LT(trace->steps.size(), 10u);
+  EXPECT_EQ(trace->spans.size(), 70u);
+  EXPECT_THAT(trace->steps, ElementsAre(Field(&TracedStep::step, 1), Field(&TracedStep::step, 2)));
+  const auto one_step = Parse(ExampleTrace(2, 1), 20);
+  ASSERT_TRUE(one_step.ok()) << one_step.status();
+  EXPECT_EQ(one_step->spans.size(), 20u);
+}
+
+TEST(TraceRecord, DoesNotReadAllOfALongTrace) {
+  std::istringstream json(ExampleTrace(2, 3000));
+  const auto trace = ParseTrace(json, 100);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_LT(json.tellg(), 200'000);  // of 10 MB
 }
 
 TEST(TraceRecord, WhatIsNoTraceIsRefused) {

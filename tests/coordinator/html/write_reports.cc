@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/html/report.h"
 #include "tests/coordinator/html/example_reports.h"
 
@@ -40,5 +41,9 @@ int main(int argc, char** argv) {
         {{.path = "runs/r4-1", .name = "r4", .ratio = 4, .steps = 500},
          {.path = "runs/r16-1", .name = "r16", .ratio = 16, .steps = 500},
          {.path = "runs/r16-2", .name = "r16", .seed = 2, .ratio = 16, .steps = 400, .has_trace = false}});
+  std::vector<ExampleReport> arms;
+  for (int seed = 1; seed <= 3; ++seed) arms.push_back({.path = absl::StrCat("q/", seed), .seed = seed});
+  for (int seed = 1; seed <= 3; ++seed) arms.push_back({.path = absl::StrCat("r/", seed), .seed = seed, .ratio = 8});
+  Write(directory, "arms", arms);
   Write(directory, "seeds", {{.path = "x/s1", .seed = 1}, {.path = "x/s2", .seed = 2}, {.path = "x/s3", .seed = 3}});
 }
