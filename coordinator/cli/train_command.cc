@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "coordinator/cli/exit_code.h"
+#include "coordinator/cli/report_command.h"
 #include "coordinator/cli/run_command.h"
 #include "coordinator/cli/run_console.h"
 #include "coordinator/cli/training.h"
@@ -52,8 +53,11 @@ int Train(const TrainOptions& options) {
   request.where = options.run;
   const TrainingResult result = RunTraining(request, &signals);
   if (result.saved) {
+    // It can be made again (resbm report): a run is no worse for want of it.
+    const absl::Status reported = WriteRunReport(result.directory);
+    if (!reported.ok()) std::cerr << "resbm train: warning: no report.html: " << reported.message() << std::endl;
     PrintSummary(result.summary, options.output);
-    if (!options.output.quiet) std::cerr << "weights, metrics and summary: " << result.directory << std::endl;
+    if (!options.output.quiet) std::cerr << "weights, metrics, summary and report: " << result.directory << std::endl;
   }
   return result.code;
 }
