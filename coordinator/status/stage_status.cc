@@ -1,0 +1,59 @@
+#include "coordinator/status/stage_status.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+#include <grpcpp/grpcpp.h>
+
+#include "proto/base/mutex.h"
+#include "proto/resbm/v1/control.grpc.pb.h"
+#include "proto/wire/grpc_link.h"
+#include "proto/wire/grpc_status.h"
+
+namespace resbm::coordinator {
+namespace {
+
+struct Call {
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::StageControl::Stub> stub;
+  grpc::ClientContext context;
+  v1::DescribeRequest request;
+  v1::DescribeReply reply;
+};
+
+}  // namespace
+
+std::vector<StageStatus> DescribeStages(absl::Span<const std::string> addresses, absl::Duration timeout) {
+  std::vector<StageStatus> statuses(addresses.size());
+  std::vector<Call> calls(addresses.size());
+  Mutex mutex;
+  CondVar changed;
+  std::size_t answered = 0;
+  const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Call& call = calls[i];
+    StageStatus* const status = &statuses[i];
+    status->address = addresses[i];
+    // A channel of its own each time: one that has failed before would not try again at once.
+    call.channel = wire::MakeChannel(addresses[i], grpc::InsecureChannelCredentials());
+    call.stub = v1::StageControl::NewStub(call.channel);
+    call.context.set_deadline(deadline);
+    call.stub->async()->Describe(&call.context, &call.request, &call.reply, [&, status](const grpc::Status& result) {
+      if (!result.ok()) status->error = wire::FromGrpc(result);
+      MutexLock lock(mutex);
+      ++answered;
+      changed.NotifyAll();
+    });
+  }
+  {
+    MutexLock lock(mutex);
+    while (answered < calls.size()) changed.Wait(mutex);
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (statuses[i].error.ok()) statuses[i].reply = std::move(calls[i].reply);
+  }
+  return statuses;
+}
+
+}  // namespace resbm::coordinator
