@@ -15,10 +15,10 @@ struct LinkUse {
   int to = 0;
   std::int64_t tensors = 0;
   std::int64_t bytes = 0;  // payload of all of them
-  // Medians over the tensors: from where a tensor was ready until the connection had taken it, and from its first byte
-  // to its last at the other end. 0 where the trace has none.
+  // Medians over the tensors: until the connection had taken all of it, and from there the sending began until it was
+  // received (0 where the trace does not have both ends).
   double send_us = 0;
-  double receive_us = 0;
+  double transit_us = 0;
 
   friend bool operator==(const LinkUse&, const LinkUse&) = default;
 };

@@ -136,7 +136,7 @@ void AddTrace(const TraceRecord& trace, Json* run) {
                      {"tensors", use.tensors},
                      {"bytes", use.bytes},
                      {"send_us", Rounded(use.send_us)},
-                     {"receive_us", Rounded(use.receive_us)}});
+                     {"transit_us", Rounded(use.transit_us)}});
   }
   if (!links.empty()) (*run)["links"] = std::move(links);
 }

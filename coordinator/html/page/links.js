@@ -79,18 +79,18 @@ const Links = (() => {
       title: "Transfers, as traced",
       wide: true,
       note:
-        "Medians over the tensors of the traced steps. Sending: until the connection has taken a tensor; receiving: " +
-        "from its first byte to its last.",
+        "Medians over the tensors of the traced steps. Sending: until the connection has taken a tensor; on its way: " +
+        "from the beginning of its sending to its arrival.",
     }).append(
       Elements.table(
-        [{title: "link"}, {title: "tensors"}, {title: "bytes a tensor"}, {title: "sending"}, {title: "receiving"}],
+        [{title: "link"}, {title: "tensors"}, {title: "bytes a tensor"}, {title: "sending"}, {title: "on its way"}],
         traced.flatMap(run =>
           run.links.map(link => [
             rowName(data, run, "stage " + link.from + " → stage " + link.to),
             Format.count(link.tensors),
             Format.bytes(link.bytes / link.tensors),
             Format.seconds(link.send_us / 1e6),
-            link.receive_us > 0 ? Format.seconds(link.receive_us / 1e6) : "–",
+            link.transit_us > 0 ? Format.seconds(link.transit_us / 1e6) : "–",
           ]),
         ),
       ),

@@ -24,11 +24,11 @@ const Pipeline = (() => {
         make(
           "p",
           {class: "note no-trace"},
-          several(data) ? "None of these runs has a trace.json. " : "This run has no trace.json. ",
+          several(data) ? "No step of these runs was traced. " : "No step of this run was traced. ",
           make("code", {}, "resbm train"),
-          " writes one of the first steps; ",
+          " writes trace.json; ",
           make("code", {}, "run.trace_steps"),
-          " in the job says of how many (0: none).",
+          " in the job says of how many of the first steps (0: none).",
         ),
       );
       return;

@@ -103,13 +103,7 @@ const Timeline = (() => {
         footer: items =>
           items.map(({raw: {span}}) => [
             "step " + span.step + (span.microBatch >= 0 ? ", micro-batch " + span.microBatch : ""),
-            ...(span.bytes > 0
-              ? [
-                  Format.bytes(span.bytes) +
-                    ", " +
-                    Format.bitsPerSecond((8e6 * span.bytes) / Math.max(span.duration, 1)),
-                ]
-              : []),
+            ...(span.bytes > 0 ? [Format.bytes(span.bytes)] : []),
           ])[0],
       },
     };

@@ -20,13 +20,24 @@ TraceRecord Parse(const std::string& text) {
 TEST(LinkUse, IsOfEachDirectionBetweenStagesWithoutTheWarmUp) {
   // Three steps count, four micro-batches each.
   EXPECT_THAT(LinkUses(Parse(ExampleTrace(3, 4))),
-              ElementsAre(LinkUse{0, 1, 12, 12 * 784, 2000, 1000}, LinkUse{1, 0, 12, 12 * 784, 2000, 1000},
-                          LinkUse{1, 2, 12, 12 * 784, 2000, 1000}, LinkUse{2, 1, 12, 12 * 784, 2000, 1000}));
+              ElementsAre(LinkUse{0, 1, 12, 12 * 784, 2000, 2000}, LinkUse{1, 0, 12, 12 * 784, 2000, 2000},
+                          LinkUse{1, 2, 12, 12 * 784, 2000, 2000}, LinkUse{2, 1, 12, 12 * 784, 2000, 2000}));
 }
 
 TEST(LinkUse, TheOnlyStepCounts) {
   EXPECT_THAT(LinkUses(Parse(ExampleTrace(2, 1))),
-              ElementsAre(LinkUse{0, 1, 4, 4 * 784, 2000, 1000}, LinkUse{1, 0, 4, 4 * 784, 2000, 1000}));
+              ElementsAre(LinkUse{0, 1, 4, 4 * 784, 2000, 2000}, LinkUse{1, 0, 4, 4 * 784, 2000, 2000}));
+}
+
+TEST(LinkUse, ATensorIsOnItsWayFromItsSendingToItsArrival) {
+  // Two tensors of a micro-batch; the clocks make the second one arrive before it was sent; the third never came.
+  const TraceRecord trace = Parse(
+      R"({"traceEvents":[{"ph":"X","pid":0,"tid":1,"ts":10,"dur":2,"cat":"send","args":{"step":1,"micro_batch":0}},
+          {"ph":"X","pid":0,"tid":1,"ts":20,"dur":2,"cat":"send","args":{"step":1,"micro_batch":0}},
+          {"ph":"X","pid":0,"tid":1,"ts":30,"dur":2,"cat":"send","args":{"step":1,"micro_batch":1}},
+          {"ph":"X","pid":1,"tid":4,"ts":14,"dur":3,"cat":"receive","args":{"step":1,"micro_batch":0}},
+          {"ph":"X","pid":1,"tid":4,"ts":18,"dur":1,"cat":"receive","args":{"step":1,"micro_batch":0}}]})");
+  EXPECT_THAT(LinkUses(trace), ElementsAre(LinkUse{0, 1, 3, 0, 2, 7}));
 }
 
 TEST(LinkUse, TheCoordinatorIsNoStage) {

@@ -90,7 +90,7 @@ TEST(ReportData, TheTimelineIsOfAFewTypicalStepsFromTheirStart) {
 TEST(ReportData, TheLinksAreAsTraced) {
   const Json links = DataOf({{}})["runs"][0]["links"];
   ASSERT_EQ(links.size(), 2u);
-  EXPECT_EQ(links[0].dump(), R"({"bytes":12544,"from":0,"receive_us":1000.0,"send_us":2000.0,"tensors":16,"to":1})");
+  EXPECT_EQ(links[0].dump(), R"({"bytes":12544,"from":0,"send_us":2000.0,"tensors":16,"to":1,"transit_us":2000.0})");
   EXPECT_FALSE(DataOf({{.is_one_stage = true}})["runs"][0].contains("links"));
 }
 
