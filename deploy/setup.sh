@@ -20,6 +20,7 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev
   nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev libjs-chart.js
   dataset-fashion-mnist
+  python3-grpcio python3-protobuf python3-xxhash fish zsh   # docs/examples and shell completion, in tests
 )
 
 if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo); fi
