@@ -21,6 +21,7 @@ CommandLine::CommandLine()
   Add("init", "Write a commented job file", &init_, Init);
   Add("train", "Train a job", &train_, Train);
   Add("eval", "Loss and accuracy of a run on its test set", &eval_, Eval);
+  Add("status", "What the stages of a run do at the moment", &status_, ShowStatus);
   Add("sweep", "Accuracy against bytes over the values of a field, on part of the data", &sweep_, Sweep);
   Add("compare", "Finished runs side by side", &compare_, CompareRunDirectories);
   Add("report", "One or more runs as an HTML page: curves, timeline, bytes, memory", &report_, Report);

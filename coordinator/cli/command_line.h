@@ -14,6 +14,7 @@
 #include "coordinator/cli/eval_command.h"
 #include "coordinator/cli/init_command.h"
 #include "coordinator/cli/report_command.h"
+#include "coordinator/cli/status_command.h"
 #include "coordinator/cli/sweep_command.h"
 #include "coordinator/cli/train_command.h"
 #include "coordinator/cli/verify_command.h"
@@ -49,6 +50,7 @@ class CommandLine {
   InitOptions init_;
   TrainOptions train_;
   EvalOptions eval_;
+  StatusOptions status_;
   CompareOptions compare_;
   ReportCommandOptions report_;
   SweepOptions sweep_;

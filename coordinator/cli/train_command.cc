@@ -9,6 +9,7 @@
 #include "coordinator/cli/run_console.h"
 #include "coordinator/cli/training.h"
 #include "coordinator/job/validate.h"
+#include "proto/metrics/endpoint.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -28,6 +29,10 @@ void AddTo(CLI::App* app, TrainOptions* options) {
   app->add_option("--run-dir", options->run.run_dir, "Where the run goes; must not exist or be empty")->type_name("DIR");
   app->add_option("--runs", options->run.runs, "Without --run-dir: DIR/<job name>-<n> (default: runs)")->type_name("DIR");
   app->add_flag("--resume", options->resume, "Go on with the run in --run-dir (not implemented yet)");
+  app->add_option("--metrics-listen", options->metrics_listen,
+                  "Where Prometheus reads /metrics while it trains; port 0 takes a free one. Not given: nowhere")
+      ->type_name("HOST:PORT");
+  app->add_flag("--insecure", options->insecure, "Allow --metrics-listen where other machines read it, without encryption");
   AddTo(app, &options->output, "Print the summary as JSON on stdout instead of tables");
   AddVerbose(app, &options->output, "Say which stage waits for what");
   app->footer(
@@ -41,6 +46,10 @@ int Train(const TrainOptions& options) {
     return Fail(absl::UnimplementedError("--resume is not implemented yet; start a new run"), kExitUsage);
   }
   if (auto status = Check(options.fleet); !status.ok()) return Fail(status, kExitUsage);
+  if (!options.metrics_listen.empty()) {
+    const absl::Status status = metrics::CheckAddress("--metrics-listen", options.metrics_listen, options.insecure);
+    if (!status.ok()) return Fail(status, kExitUsage);
+  }
   SignalledRun signals;  // before any thread
 
   auto loaded = LoadValidJob(options.job.job, options.job.set, options.fleet.requested());
@@ -51,6 +60,7 @@ int Train(const TrainOptions& options) {
   request.fleet = options.fleet;
   request.output = options.output;
   request.where = options.run;
+  request.metrics_listen = options.metrics_listen;
   const TrainingResult result = RunTraining(request, &signals);
   if (result.saved) {
     // It can be made again (resbm report): a run is no worse for want of it.

@@ -14,6 +14,8 @@ struct TrainOptions {
   OutputOptions output;
   RunDirectoryOptions run;
   bool resume = false;
+  std::string metrics_listen;  // HOST:PORT; empty: no /metrics
+  bool insecure = false;
 };
 
 void AddTo(CLI::App* app, TrainOptions* options);

@@ -7,13 +7,19 @@
 
 #include <google/protobuf/text_format.h>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coordinator/cli/run_console.h"
+#include "coordinator/metrics/run_families.h"
+#include "coordinator/metrics/run_metrics.h"
 #include "coordinator/report/run_directory.h"
+#include "coordinator/report/stages_file.h"
 #include "coordinator/run/group_check.h"
 #include "coordinator/run/init_from.h"
 #include "coordinator/run/run_host.h"
 #include "proto/base/status.h"
+#include "proto/metrics/endpoint.h"
+#include "proto/metrics/process_metrics.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -26,6 +32,27 @@ absl::Status Save(RunHost* host, RunDirectory* directory, const Summary& summary
   return status;
 }
 
+// Null where nobody asked for it.
+absl::StatusOr<std::unique_ptr<metrics::Endpoint>> ServeMetrics(const std::string& address, const RunMetrics* run) {
+  if (address.empty()) return nullptr;
+  auto endpoint = metrics::Endpoint::Listen(address, [run] {
+    std::vector<prometheus::MetricFamily> families = RunFamilies(run->Snapshot());
+    for (prometheus::MetricFamily& family : metrics::ProcessFamilies()) families.push_back(std::move(family));
+    return families;
+  });
+  if (!endpoint.ok()) return Annotate(endpoint.status(), "--metrics-listen");
+  return endpoint;
+}
+
+// For `resbm status`.
+std::string StagesJson(const RunSetup& setup, Fleet* fleet) {
+  StagesFile stages;
+  stages.job_id = setup.plan.job_id;
+  stages.total_steps = setup.plan.total_steps;
+  for (int s = 0; s < fleet->size(); ++s) stages.addresses.push_back(fleet->stage(s).address());
+  return ToJson(stages);
+}
+
 // Of local stage servers.
 void RemoveLogs(const std::string& run_directory) {
   std::error_code ignored;
@@ -36,28 +63,37 @@ void RemoveLogs(const std::string& run_directory) {
   for (const std::filesystem::path& log : logs) std::filesystem::remove(log, ignored);
 }
 
-// Hands everything to the console, and lets the request's callback end the run.
+// Hands everything to the console and to /metrics, and lets the request's callback end the run.
 class StoppingObserver : public RunObserver {
  public:
-  StoppingObserver(RunConsole* console, const std::function<bool(const StepReport&)>& on_step)
-      : console_(console), on_step_(on_step) {}
+  StoppingObserver(RunConsole* console, RunMetrics* metrics,
+                   const std::function<bool(const StepReport&)>& on_step)
+      : console_(console), metrics_(metrics), on_step_(on_step) {}
 
   void set_host(RunHost* host) { host_ = host; }
   bool stopped() const { return stopped_; }
 
   absl::Status OnStep(const StepReport& report) override {
     RESBM_RETURN_IF_ERROR(console_->OnStep(report));
+    metrics_->OnStep(report);
     if (on_step_ && !stopped_ && !on_step_(report)) {
       stopped_ = true;
       host_->Interrupt();
     }
     return absl::OkStatus();
   }
-  absl::Status OnEvaluation(const EvaluationReport& report) override { return console_->OnEvaluation(report); }
-  void OnProgress(int stage, const v1::Progress& progress) override { console_->OnProgress(stage, progress); }
+  absl::Status OnEvaluation(const EvaluationReport& report) override {
+    metrics_->OnEvaluation(report);
+    return console_->OnEvaluation(report);
+  }
+  void OnProgress(int stage, const v1::Progress& progress) override {
+    metrics_->OnProgress(stage, progress);
+    console_->OnProgress(stage, progress);
+  }
 
  private:
   RunConsole* const console_;
+  RunMetrics* const metrics_;
   const std::function<bool(const StepReport&)>& on_step_;
   RunHost* host_ = nullptr;
   bool stopped_ = false;
@@ -84,6 +120,10 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
     initial = *std::move(read);
     initial->AddTo(&setup->plan);
   }
+
+  RunMetrics run_metrics(*setup);
+  auto endpoint = ServeMetrics(request.metrics_listen, &run_metrics);
+  if (!endpoint.ok()) return fail(endpoint.status(), kExitUsage);
 
   // Remote stage servers first: a run that none can serve leaves nothing behind.
   std::unique_ptr<Fleet> fleet;
@@ -120,18 +160,25 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
     fleet = *std::move(started);
   }
 
+  if (const absl::Status listed = (*directory)->Write(kStagesFile, StagesJson(*setup, fleet.get())); !listed.ok()) {
+    RemoveLogs((*directory)->path());
+    (*directory)->Abandon();
+    return fail(listed, kExitUsage);
+  }
+
   auto console = RunConsole::Create(*setup, fleet.get(), request.output, (*directory)->File(kMetricsFile));
   if (!console.ok()) return fail(console.status(), kExitUsage);
   (*console)->Note(absl::StrFormat("training \"%s\": %d stages, %d steps of %d samples in %d micro-batches, into %s",
                                    job.name(), setup->stages(), setup->plan.total_steps, job.batch().samples(),
                                    job.batch().micro_batches(), (*directory)->path()));
+  if (*endpoint != nullptr) (*console)->Note(absl::StrCat("metrics: http://", (*endpoint)->address(), "/metrics"));
   if (job.model().resnet().norm() == v1::BATCH_NORM) {
     (*console)->Note(absl::StrFormat(
         "BatchNorm normalises by the statistics of one micro-batch (about %d samples): results depend on "
         "batch.micro_batches",
         job.batch().samples() / job.batch().micro_batches()));
   }
-  StoppingObserver observer(console->get(), request.on_step);
+  StoppingObserver observer(console->get(), &run_metrics, request.on_step);
   absl::Status unfit;  // the job names parameters that the stages do not have
   setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) -> absl::Status {
     unfit = CheckParameterGroups(job.optimizer(), ready);

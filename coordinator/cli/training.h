@@ -23,6 +23,7 @@ struct TrainingRequest {
   FleetOptions fleet;
   OutputOptions output;
   RunDirectoryOptions where;
+  std::string metrics_listen;  // HOST:PORT of /metrics; empty: none
   // Called once before the first step, with the number of steps.
   std::function<void(std::int64_t total_steps)> on_start;
   // Called after each committed step. False ends the run as an interrupt does: no evaluation, weights saved.
