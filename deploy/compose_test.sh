@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the container demo on a small job, as root, and checks what comes out: the package in a bare container, the
-# demo, the same over a slow link, an interrupted run, a stage that dies. Takes everything down again.
+# demo, the same over a slow link, an interrupted run that Prometheus watches, a stage that dies. Takes everything down
+# again. Without Grafana, whose image needs Docker's registry.
 #
 #   bash deploy/compose_test.sh
 #
@@ -13,6 +14,8 @@ cd "$(dirname "$0")/.."
 work="$(mktemp -d)"
 . deploy/docker/engine.sh
 export RESBM_TAG=compose-test
+# Any free port: nobody looks from outside.
+export PROMETHEUS_PORT=0
 compose_files=(-f deploy/docker-compose.yml)
 slow_files=("${compose_files[@]}" -f deploy/docker-compose.slow.yml)
 compose() { "${compose_program[@]}" -p resbm-compose-test "$@"; }
@@ -22,7 +25,7 @@ finish() {
   if [ "${#compose_program[@]}" -gt 0 ]; then
     [ "$status" = 0 ] || compose "${slow_files[@]}" logs --no-color --tail=40 2>&1 | tail -120
     compose "${slow_files[@]}" down -v --remove-orphans >"$work/down.log" 2>&1 || cat "$work/down.log"
-    docker image rm resbm/{coordinator,stage-server,slow-link}:"$RESBM_TAG" >/dev/null 2>&1 || true
+    docker image rm resbm/{coordinator,stage-server,slow-link,prometheus}:"$RESBM_TAG" >/dev/null 2>&1 || true
   fi
   stop_engine
   rm -rf "$work"
@@ -78,7 +81,7 @@ copy_runs "$work/fast"
 for stage in stage-0 stage-1; do
   user="$(docker inspect -f '{{.Config.User}}' "$(container "$stage")")"
   [ "$user" = 10001:10001 ] || { say "$stage runs as \"$user\""; exit 1; }
-  logged "$stage" " evaluated: " || { say "$stage was not used"; exit 1; }
+  logged "$stage" " evaluated job=" || { say "$stage was not used"; exit 1; }
 done
 compose "${compose_files[@]}" down -v >"$work/down.log" 2>&1
 
@@ -123,9 +126,46 @@ started() {
 }
 exit_code() { docker inspect -f '{{.State.ExitCode}}' "$(container coordinator)"; }
 
-say "a run that is told to stop"
+# prometheus QUERY: its values, one a line.
+prometheus() {
+  docker exec "$(container prometheus)" promtool query instant http://127.0.0.1:9090 "$1" | sed -n 's/.*=> \([^ ]*\) @.*/\1/p'
+}
+# scraped QUERY COUNT: until Prometheus has so many values for it.
+scraped() {
+  for _ in $(seq 150); do
+    [ "$(prometheus "$1" | wc -l)" = "$2" ] && return
+    sleep 0.2
+  done
+  say "Prometheus has no $2 values for $1:"
+  docker exec "$(container prometheus)" promtool query instant http://127.0.0.1:9090 "$1"
+  return 1
+}
+# page SERVICE: its /metrics, over the containers' network.
+page() {
+  local address
+  address="$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$(container "$1")")"
+  python3 -c 'import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=30).read().decode(), end="")' \
+    "http://$address:9464/metrics"
+}
+
+say "a run that Prometheus watches and that is told to stop"
 TRAIN_OPTIONS="--set run.steps=100000" compose "${compose_files[@]}" up -d >>"$work/up.log" 2>&1
 started
+scraped 'resbm_train_loss > 0' 1
+scraped 'resbm_train_boundary_payload_bytes_total > 0' 2          # activations and gradients
+scraped 'resbm_stage_link_payload_bytes_total > 0' 6              # inputs and targets come in only
+scraped 'resbm_stage_steps_total{decision="apply"} > 0' 2
+scraped 'up == 1' 3
+scraped 'resbm_stage_ready == 1' 2
+[ -z "$(prometheus 'ALERTS{alertstate="firing"}')" ] || { say "alerts fire:"; prometheus 'ALERTS'; exit 1; }
+for service in stage-0 stage-1 coordinator; do
+  page "$service" >"$work/$service.metrics"
+  docker exec -i "$(container prometheus)" promtool check metrics <"$work/$service.metrics"
+done
+docker exec "$(container prometheus)" promtool check config /etc/prometheus/prometheus.yml >"$work/promtool.log" ||
+  { cat "$work/promtool.log"; exit 1; }
+docker exec "$(container coordinator)" resbm status fashion-mnist-r16-1 | tee "$work/status.log"
+grep -q "holds 2 of 2 stage servers" "$work/status.log"
 compose "${compose_files[@]}" stop coordinator >>"$work/up.log" 2>&1
 [ "$(exit_code)" = 130 ] || { say "stopped with exit code $(exit_code), not 130"; exit 1; }
 copy_runs "$work/stopped"

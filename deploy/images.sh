@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the container images: resbm/coordinator, resbm/stage-server and resbm/slow-link.
+# Builds the container images: resbm/coordinator, resbm/stage-server, resbm/slow-link and resbm/prometheus.
 #
 #   bash deploy/images.sh [IMAGE...]       e.g. bash deploy/images.sh stage-server
 #
@@ -14,7 +14,7 @@ if [ -z "${DIST:-}" ]; then
   bazel build ${BAZEL_CONFIG:+--config="$BAZEL_CONFIG"} //deploy:dist
   DIST="$(bazel info ${BAZEL_CONFIG:+--config="$BAZEL_CONFIG"} bazel-bin 2>/dev/null)/deploy/resbm.tar.gz"
 fi
-if [ $# -gt 0 ]; then images=("$@"); else images=(coordinator stage-server slow-link); fi
+if [ $# -gt 0 ]; then images=("$@"); else images=(coordinator stage-server slow-link prometheus); fi
 
 context="$(mktemp -d)"
 trap 'rm -rf "$context"' EXIT

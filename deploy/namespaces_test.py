@@ -188,8 +188,10 @@ def follow_the_page(machines):
                 output = machines.run(name, commands)
                 if "/bin/health_probe" in commands:
                     check(output == "", f"health: {output}")
+                if "/bin/resbm status" in commands:
+                    check(output.count(" free ") == 3 and "the run has ended" in output, f"status: {output}")
         followed += 1
-    check(followed == 7, f"the page has {followed} blocks for machines; this test knows 7")
+    check(followed == 8, f"the page has {followed} blocks for machines; this test knows 8")
 
 
 def close_the_firewalls(machines):
@@ -241,7 +243,7 @@ def try_failures(machines):
     machines.run("gpu-b", f"iptables -I INPUT 1 {reject}; sleep 1; iptables -D INPUT {reject}")
     training.end(0)
     log = (machines.work / "gpu-a" / "stage_server.log").read_text()
-    check("link 1 disconnected" in log, "the connection did not break:\n" + log)
+    check("link_disconnected" in log, "the connection did not break:\n" + log)
     check((training.run / "model.safetensors").read_bytes() == weights, "a broken connection changed the weights")
 
     say("a stage dies: exit code 3, it is named, the others are free")
@@ -256,6 +258,11 @@ def try_failures(machines):
     training = Training(machines, "gone")
     ip("-n", namespace("gpu-b"), "link", "set", "eth0", "down")
     start = time.monotonic()
+    status = ""
+    while "from stage 1" not in status:  # the neighbours go on for as long as they have work
+        check(time.monotonic() < start + 20, "who is waited for is not said:\n" + status)
+        status = machines.run("desk", f"{RESBM} status runs/gone --timeout 2", code=3)
+    check("does not answer in time" in status or "cannot be reached" in status, status)
     check("stage 1" in training.end(3), training.log.read_text())
     say(f"noticed after {time.monotonic() - start:.0f} s")
     ip("-n", namespace("gpu-b"), "link", "set", "eth0", "up")

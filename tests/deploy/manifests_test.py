@@ -54,6 +54,10 @@ class Case(unittest.TestCase):
         self.assertEqual(after(command, "--listen"), "0.0.0.0:50051")
         self.assertIn("--insecure", words(command))
 
+    def check_metrics(self, command):
+        self.assertEqual(after(command, "--metrics-listen"), "0.0.0.0:9464")
+        self.assertIn("--insecure", words(command))
+
 
 class Compose(Case):
     def load(self, *names):
@@ -80,7 +84,47 @@ class Compose(Case):
         self.assertEqual(set(built), set(stages) - {"package"})
         for name, below in self.files.items():
             for service, settings in self.load(*below, name)["services"].items():
+                if "profiles" in settings:
+                    continue  # of a registry, for those who ask for it
                 self.assertIn(settings["image"], {f"resbm/{image}:latest" for image in built}, service)
+
+    def test_prometheus_reads_every_stage_and_the_coordinator(self):
+        settings = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+        targets = {t for job in settings["scrape_configs"] for c in job["static_configs"] for t in c["targets"]}
+        for name, below in self.files.items():
+            services = self.load(*below, name)["services"]
+            watched = {s: settings["command"] for s, settings in services.items()
+                       if settings["image"] in ("resbm/stage-server:latest", "resbm/coordinator:latest")}
+            self.assertEqual(targets, {service + ":9464" for service in watched})
+            for command in watched.values():
+                self.check_metrics(command)
+        mounted = {v.split(":")[1] for v in services["prometheus"]["volumes"]}
+        self.assertLessEqual({"/etc/prometheus/prometheus.yml", "/etc/prometheus/" + settings["rule_files"][0]}, mounted)
+
+    def test_grafana_has_its_dashboard_and_a_source_that_is_there(self):
+        services = self.load("docker-compose.yml")["services"]
+        mounted = dict(v.split(":")[:2] for v in services["grafana"]["volumes"])
+        source = yaml.safe_load((DEPLOY / "grafana/datasource.yml").read_text())["datasources"][0]
+        self.assertEqual(source["url"], "http://prometheus:9090")
+        folder = yaml.safe_load((DEPLOY / "grafana/dashboards.yml").read_text())["providers"][0]["options"]["path"]
+        self.assertEqual(mounted["./grafana/resbm.json"], folder + "/resbm.json")
+        self.assertEqual(mounted["./grafana/resbm.json"],
+                         services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+        dashboard = json.loads((DEPLOY / "grafana/resbm.json").read_text())
+        panels = [p for p in dashboard["panels"] if p["type"] != "row"]
+        self.assertGreater(len(panels), 20)
+        for panel in panels:
+            self.assertEqual(panel["datasource"]["uid"], source["uid"], panel["title"])
+            self.assertTrue(panel["targets"], panel["title"])
+        self.assertEqual(len({p["id"] for p in dashboard["panels"]}), len(dashboard["panels"]))
+
+    def test_stages_are_asked_whether_they_are_ready_but_their_image_whether_they_live(self):
+        services = self.load("docker-compose.yml")["services"]
+        for stage in ("stage-0", "stage-1"):
+            self.assertEqual(services[stage]["healthcheck"]["test"],
+                             ["CMD", "health_probe", "127.0.0.1:50051", "--service", "ready"])
+        image = re.search(r"^HEALTHCHECK .*CMD (.*)$", (DEPLOY / "docker/Dockerfile").read_text(), re.M)[1]
+        self.assertEqual(json.loads(image), ["health_probe", "127.0.0.1:50051"])
 
     def test_the_coordinator_names_every_stage_and_waits_for_it(self):
         for name, below in self.files.items():
@@ -140,6 +184,7 @@ class Kubernetes(Case):
         container = self.train["template"]["spec"]["containers"][0]
         self.assertEqual(container["args"][0], "train")
         self.check_options("resbm train", container["args"])
+        self.check_metrics(container["args"])
         service = self.stages["serviceName"]
         self.assertEqual(after(container["args"], "--stages").split(","),
                          [f"resbm-stage-{n}.{service}:50051" for n in range(self.stages["replicas"])])
@@ -163,20 +208,29 @@ class Kubernetes(Case):
         found = [s for o in self.objects.values() for s in selectors(o["spec"])]
         self.assertGreaterEqual(len(found), 5)
         for selector in found:
+            if selector == {"app.kubernetes.io/name": "prometheus"}:
+                continue  # the cluster's own
             self.assertTrue(any(is_part(selector, labels) for labels in self.pod_labels()), selector)
 
     def test_probes_ask_the_port_that_the_stage_server_listens_on(self):
         container = self.stages["template"]["spec"]["containers"][0]
         self.check_listens_to_others(container["args"])
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-        self.assertEqual(ports, {"grpc": 50051})
-        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            self.assertEqual(container[probe]["grpc"]["port"], 50051)
+        self.assertEqual(ports, {"grpc": 50051, "metrics": 9464})
+        self.check_metrics(container["args"])
+        for probe in ("startupProbe", "livenessProbe"):
+            self.assertEqual(container[probe]["grpc"], {"port": 50051}, "whether it lives")
+        self.assertEqual(container["readinessProbe"]["grpc"], {"port": 50051, "service": "ready"})
         for port in self.objects["Service", "resbm-stage"]["spec"]["ports"]:
             self.assertIn(port["targetPort"], ports)
         for rule in self.objects["NetworkPolicy", "resbm-stage"]["spec"]["ingress"]:
             for port in rule["ports"]:
                 self.assertIn(port["port"], ports)
+
+    def test_pods_say_where_their_metrics_are(self):
+        for spec in (self.stages, self.train):
+            annotations = spec["template"]["metadata"]["annotations"]
+            self.assertEqual(annotations, {"prometheus.io/scrape": "true", "prometheus.io/port": "9464"})
 
     def test_every_volume_and_claim_is_there(self):
         spec = self.train["template"]["spec"]

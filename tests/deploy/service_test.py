@@ -54,6 +54,18 @@ class Service(unittest.TestCase):
 
 
 class HealthProbe(unittest.TestCase):
+    def test_it_asks_for_a_service_by_its_name(self):
+        server = subprocess.Popen([STAGE_SERVER, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.kill)
+        address = server.stdout.readline().split()[1]
+        ready = probe(address, "--service", "ready")
+        self.assertEqual((ready.returncode, ready.stderr), (0, ""))
+        unknown = probe(address, "--service", "nonsense")
+        self.assertEqual(unknown.returncode, 1)
+        self.assertIn('no service "nonsense"', unknown.stderr)
+
     def test_a_server_that_does_not_answer_is_given_up_in_time(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             result = probe("127.0.0.1:%d" % silent.getsockname()[1], "--timeout", "0.2")
