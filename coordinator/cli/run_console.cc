@@ -17,18 +17,6 @@
 #include "proto/base/version.h"
 
 namespace resbm::coordinator {
-namespace {
-
-double WaitingShare(const StepReport& report) {
-  double waiting = 0, total = 0;
-  for (const v1::Computed& c : report.computed) {
-    waiting += c.times().waiting_up_seconds() + c.times().waiting_down_seconds();
-    total += c.times().total_seconds();
-  }
-  return total > 0 ? waiting / total : 0;
-}
-
-}  // namespace
 
 std::string DescribeEvaluation(const EvaluationReport& report, bool is_text) {
   const double top1 = 100 * report.top1;
@@ -122,7 +110,7 @@ absl::Status RunConsole::OnStep(const StepReport& report) {
   state.epoch = report.shape.epoch;
   state.loss = report.decision.loss;
   state.units = units_;
-  state.waiting_share = WaitingShare(report);
+  state.waiting_share = report.waiting_share();
   progress_->Update(state);
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coordinator/cli/run_console.h"
+#include "coordinator/cli/run_recorder.h"
 #include "coordinator/metrics/run_families.h"
 #include "coordinator/metrics/run_metrics.h"
 #include "coordinator/report/run_directory.h"
@@ -63,18 +64,19 @@ void RemoveLogs(const std::string& run_directory) {
   for (const std::filesystem::path& log : logs) std::filesystem::remove(log, ignored);
 }
 
-// Hands everything to the console and to /metrics, and lets the request's callback end the run.
+// Hands everything to the console and the recorder, and lets the request's callback end the run.
 class StoppingObserver : public RunObserver {
  public:
-  StoppingObserver(RunConsole* console, RunMetrics* metrics,
+  StoppingObserver(RunConsole* console, RunRecorder* recorder, RunMetrics* metrics,
                    const std::function<bool(const StepReport&)>& on_step)
-      : console_(console), metrics_(metrics), on_step_(on_step) {}
+      : console_(console), recorder_(recorder), metrics_(metrics), on_step_(on_step) {}
 
   void set_host(RunHost* host) { host_ = host; }
   bool stopped() const { return stopped_; }
 
   absl::Status OnStep(const StepReport& report) override {
     RESBM_RETURN_IF_ERROR(console_->OnStep(report));
+    recorder_->OnStep(report);
     metrics_->OnStep(report);
     if (on_step_ && !stopped_ && !on_step_(report)) {
       stopped_ = true;
@@ -83,6 +85,7 @@ class StoppingObserver : public RunObserver {
     return absl::OkStatus();
   }
   absl::Status OnEvaluation(const EvaluationReport& report) override {
+    recorder_->OnEvaluation(report);
     metrics_->OnEvaluation(report);
     return console_->OnEvaluation(report);
   }
@@ -93,6 +96,7 @@ class StoppingObserver : public RunObserver {
 
  private:
   RunConsole* const console_;
+  RunRecorder* const recorder_;
   RunMetrics* const metrics_;
   const std::function<bool(const StepReport&)>& on_step_;
   RunHost* host_ = nullptr;
@@ -178,7 +182,10 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
         "batch.micro_batches",
         job.batch().samples() / job.batch().micro_batches()));
   }
-  StoppingObserver observer(console->get(), &run_metrics, request.on_step);
+  RunRecorder recorder(*setup, fleet.get(),
+                       {(*directory)->path(), (*directory)->File(kTraceFile), text,
+                        [&](const std::string& line) { (*console)->Note(line); }});
+  StoppingObserver observer(console->get(), &recorder, &run_metrics, request.on_step);
   absl::Status unfit;  // the job names parameters that the stages do not have
   setup->plan.check_ready = [&](const std::vector<v1::Ready>& ready) -> absl::Status {
     unfit = CheckParameterGroups(job.optimizer(), ready);
@@ -191,6 +198,7 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   observer.set_host(&host);
   if (request.on_start) request.on_start(setup->plan.total_steps);
   const absl::Status result = signals->Run(&host);
+  recorder.Finish();
   (*console)->Finish();
   out.summary = (*console)->Summarize();
   const bool trained = host.driver().committed_steps() > 0;

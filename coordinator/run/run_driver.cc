@@ -33,6 +33,15 @@ std::int64_t StepShape::samples() const {
   return std::accumulate(micro_batches.begin(), micro_batches.end(), std::int64_t{0});
 }
 
+double StepReport::waiting_share() const {
+  double waiting = 0, total = 0;
+  for (const v1::Computed& c : computed) {
+    waiting += c.times().waiting_up_seconds() + c.times().waiting_down_seconds();
+    total += c.times().total_seconds();
+  }
+  return total > 0 ? waiting / total : 0;
+}
+
 RunDriver::RunDriver(RunPlan plan, const Clock* clock, Environment* environment)
     : plan_(std::move(plan)), clock_(clock), environment_(environment), scaler_(plan_.scale_loss) {
   stages_.resize(plan_.stages.size());
@@ -208,6 +217,7 @@ v1::Begin RunDriver::MakeBegin(std::int64_t step, std::uint64_t base_state_id) {
   }
   begin.set_total_weight(shape.total_weight());
   if (plan_.scale_loss) begin.set_loss_scale(scaler_.scale());
+  begin.set_trace(plan_.trace_steps < 0 || step <= plan_.trace_steps);
   begin.set_stall_seconds(absl::ToDoubleSeconds(StallLimit()));
   if (step < plan_.total_steps && !EvaluationFollows(step)) {
     AddMicroBatches(plan_.step_shape(step + 1).micro_batches, begin.mutable_prefetch());

@@ -63,6 +63,8 @@ struct RunPlan {
   double clip_norm = 0;
   // Whether the loss is scaled so that fp16 gradients keep in range.
   bool scale_loss = false;
+  // Steps 1 to this one bring the spans of every stage; below 0: all.
+  std::int64_t trace_steps = 0;
   // Programs of all stages for a number of micro-batches; the driver gives them their ids.
   std::function<std::vector<v1::DefineProgram>(std::uint32_t micro_batches)> train_programs;
   std::function<std::vector<v1::DefineProgram>(std::uint32_t micro_batches)> evaluation_programs;
@@ -86,6 +88,9 @@ struct StepReport {
   absl::Duration duration;  // from the end of the step before (the first: from its Begin)
   v1::Fence fence;
   std::vector<v1::Computed> computed;  // by stage
+
+  // Of the stages' time, what they were idle for want of a tensor.
+  double waiting_share() const;
 };
 
 struct EvaluationReport {

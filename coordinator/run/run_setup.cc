@@ -117,6 +117,7 @@ absl::StatusOr<RunSetup> SetUpRun(const v1::Job& job, RunKind kind, std::optiona
     };
     plan.clip_norm = job.optimizer().clip_norm();
     plan.scale_loss = job.precision() == v1::FP16;
+    plan.trace_steps = job.run().trace_steps();
     plan.train_programs = [windows = setup.windows](std::uint32_t micro_batches) {
       return TrainingProgramMessages(static_cast<int>(micro_batches), windows);
     };

@@ -7,6 +7,7 @@ _LIBS = {
     "cli11": ([], [], []),
     "grpcpp": (["grpc++", "protobuf"], ["-lgrpc++_reflection"], []),
     "gtest": (["gmock", "gtest"], [], []),
+    "isal": (["libisal"], [], []),
     "json": (["nlohmann_json"], [], []),
     "prometheus": (["prometheus-cpp-pull"], [], []),
     "protobuf": (["protobuf"], [], []),

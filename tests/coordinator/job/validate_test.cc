@@ -258,6 +258,8 @@ TEST(Validate, RunHasSomethingToDo) {
   EXPECT_EQ(ErrorWith("run.steps=-1"), "run.steps: -1 is negative; 0 is as many as the epochs have");
   EXPECT_EQ(ErrorWith("run.threads_per_stage=0"), "run.threads_per_stage: 0 is too small; at least 1");
   EXPECT_EQ(ErrorWith("run.evaluation_micro_batch=0"), "run.evaluation_micro_batch: 0 is too small; at least 1");
+  EXPECT_EQ(ErrorsWith({"run.trace_steps=-1"}), "");
+  EXPECT_EQ(ErrorWith("run.trace_steps=-2"), "run.trace_steps: -2 is too small; -1 traces all steps, 0 none");
 }
 
 TEST(Validate, TimeoutsAreOrdered) {

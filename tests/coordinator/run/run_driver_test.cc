@@ -32,6 +32,22 @@ TEST(RunDriver, TakesEveryStepOnceAndEndsDone) {
   for (const auto& [stage, id] : fleet.state_id) EXPECT_EQ(id, fleet.driver->state_id()) << stage;
 }
 
+TEST(RunDriver, AsksForTheSpansOfTheFirstStepsOnly) {
+  for (const std::int64_t trace_steps : {0, 2, -1}) {
+    FakeFleet fleet(2);
+    fleet.plan.trace_steps = trace_steps;
+    fleet.Start();
+    fleet.Run();
+    std::vector<bool> traced;
+    for (const auto& [stage, request] : fleet.requests) {
+      if (stage != 1) continue;
+      if (request.has_begin()) traced.push_back(request.begin().trace());
+      if (request.has_commit() && request.commit().has_next()) traced.push_back(request.commit().next().trace());
+    }
+    EXPECT_EQ(traced, (std::vector<bool>{trace_steps != 0, trace_steps != 0, trace_steps < 0})) << trace_steps;
+  }
+}
+
 TEST(RunDriver, FeedsAStepAheadAndNeverTwice) {
   FakeFleet fleet(2);
   fleet.Start();
