@@ -1,5 +1,5 @@
-// The residual bottleneck: as the two halves of a boundary, whose comments (model/boundaries/boundary.h) say what it computes,
-// and as an ordinary layer.
+// The residual bottleneck: as the two halves of a boundary, whose comments (model/boundaries/boundary.h) say what it
+// computes, and as an ordinary layer.
 #ifndef RESBM_MODEL_BLOCKS_RESBM_H_
 #define RESBM_MODEL_BLOCKS_RESBM_H_
 

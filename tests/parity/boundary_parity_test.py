@@ -11,8 +11,8 @@ from torch import nn
 import torch
 
 from twin import (
-    Block, BottleneckBoundary, IdentityBlock, LinearBoundary, Model, ResBMBlock, SelfAttention, SqueezeExcite,
-    TopKBoundary
+    Block, BottleneckBoundary, IdentityBlock, LinearBoundary, Model, ResBMBlock, ResBMLayer, SelfAttention,
+    SqueezeExcite, TopKBoundary
 )
 
 OUTPUT, GRADIENT = 1e-5, 1e-4
@@ -41,6 +41,12 @@ VARIANTS = {
     "bottleneck": lambda: BottleneckBoundary(16, 4, 2, 8),
     "top_k": lambda: TopKBoundary(4),
 }
+LAYERS = {
+    "layer_direct": lambda: ResBMLayer(16, 4, 2, shortcut="direct"),
+    "layer_projected": lambda: ResBMLayer(16, 4, 2, 24, shortcut="projected", stride=2),
+    "layer_reconstruct": lambda: ResBMLayer(16, 4, 2, 24, shortcut="reconstruct"),
+    "layer_none": lambda: ResBMLayer(16, 4, 2, shortcut=None),
+}
 
 
 def with_prefix(tensors, prefix):
@@ -54,8 +60,7 @@ class BoundaryParity(unittest.TestCase):
         error = (got - wanted).abs().max().item()
         self.assertLessEqual(error, relative * wanted.abs().max().item(), what)
 
-    def check(self, tensors, boundary):
-        twin = Model([("group0.0", Block(16, 16, 1, 4)), ("flatten", nn.Flatten())], {"group0.0": boundary})
+    def check(self, tensors, twin):
         twin.load_state_dict(with_prefix(tensors, "weights."), strict=True)
         x = tensors["input"].requires_grad_(True)
         output = twin(x)
@@ -74,10 +79,13 @@ class BoundaryParity(unittest.TestCase):
         torch.set_num_threads(1)
         folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
         subprocess.run([DUMP, folder], check=True)
-        self.assertEqual(sorted(os.listdir(folder)), sorted(name + ".safetensors" for name in VARIANTS))
-        for name, make in VARIANTS.items():
+        self.assertEqual(sorted(os.listdir(folder)), sorted(name + ".safetensors" for name in {**VARIANTS, **LAYERS}))
+        block, flatten = lambda: ("group0.0", Block(16, 16, 1, 4)), ("flatten", nn.Flatten())
+        twins = {name: Model([block(), flatten], {"group0.0": make()}) for name, make in VARIANTS.items()}
+        twins |= {name: Model([block(), ("group0.1", make()), flatten], {}) for name, make in LAYERS.items()}
+        for name, twin in twins.items():
             with self.subTest(name):
-                self.check(load_file(os.path.join(folder, name + ".safetensors")), make())
+                self.check(load_file(os.path.join(folder, name + ".safetensors")), twin)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Runs a stage with each kind of boundary in it and writes what went in and came out, one safetensors file a
-// variant, for boundary_parity_test.py to repeat in PyTorch. Usage: dump_boundaries FOLDER
+// Runs a stage with each kind of boundary, and of ResBM layer, in it and writes what went in and came out, one
+// safetensors file a variant, for boundary_parity_test.py to repeat in PyTorch. Usage: dump_boundaries FOLDER
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,21 +13,22 @@
 namespace resbm::model {
 namespace {
 
-// The stage between two IDENTITY boundaries: a residual block, the variant, and all flattened.
-void DumpVariant(const BoundaryVariant& variant, const std::string& path) {
+// The stage between two IDENTITY boundaries: a residual block, the variant as a boundary or as a layer, and all
+// flattened.
+void DumpVariant(const BoundaryVariant& variant, bool as_layer, const std::string& path) {
   BoundarySpec open;
   open.kind = BoundaryKind::kIdentity;
   SetCodecs(open, WireCodec::kFp32, WireCodec::kFp32);
-  const WholeModel model = ModelBuilder({16, 10, 10})
-                               .Stem(16, 1, 4)
-                               .With(open, 1)
-                               .Block("group0.0", 16, 1, 4)
-                               .With(variant.spec, variant.ratio)
-                               .FlattenAll()
-                               .With(open, 1)
-                               .Dense("head", 2, false)
-                               .Build();
-  const std::unique_ptr<StageModel> stage = Must(StageModel::Create(Cut(model, {0, 2})[1], ComputeOptions()));
+  ModelBuilder builder({16, 10, 10});
+  builder.Stem(16, 1, 4).With(open, 1).Block("group0.0", 16, 1, 4);
+  if (as_layer) {
+    builder.Resbm("group0.1", variant.spec, variant.ratio);
+  } else {
+    builder.With(variant.spec, variant.ratio);
+  }
+  const WholeModel model = builder.FlattenAll().With(open, 1).Dense("head", 2, false).Build();
+  const int last = static_cast<int>(model.boundaries.size()) - 1;
+  const std::unique_ptr<StageModel> stage = Must(StageModel::Create(Cut(model, {0, last})[1], ComputeOptions()));
   if (!stage->Initialise(3).ok()) throw std::runtime_error("Initialise");
   const EncodedTensor input = Uniform({4, 16, 10, 10}, 1);
   const ForwardResult forward = Must(stage->Forward(0, {input}, nullptr));
@@ -45,9 +46,9 @@ void DumpVariant(const BoundaryVariant& variant, const std::string& path) {
 }
 
 void DumpAll(const std::string& folder) {
-  for (const BoundaryVariant& variant : BoundaryVariants()) {
-    DumpVariant(variant, folder + "/" + variant.name + ".safetensors");
-  }
+  const auto path = [&](const BoundaryVariant& variant) { return folder + "/" + variant.name + ".safetensors"; };
+  for (const BoundaryVariant& variant : BoundaryVariants()) DumpVariant(variant, false, path(variant));
+  for (const BoundaryVariant& variant : LayerVariants()) DumpVariant(variant, true, path(variant));
 }
 
 }  // namespace

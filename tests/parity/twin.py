@@ -82,6 +82,23 @@ class ResBMBlock(nn.Module):
         return self.decode(self.encode(x))
 
 
+class ResBMLayer(ResBMBlock):
+    """The block within a stage, where x is at hand. shortcut: "direct", "projected", "reconstruct" or None."""
+
+    def __init__(self, channels, ratio, groups, out_channels=None, *, shortcut, stride=1):
+        rebuilt = shortcut if shortcut == "reconstruct" else None
+        super().__init__(channels, ratio, groups, out_channels, shortcut=rebuilt, stride=stride)
+        self.kind = shortcut
+        if shortcut == "projected":
+            self.shortcut_conv = nn.Conv2d(channels, out_channels or channels, 1, stride)
+
+    def forward(self, x):
+        out = self.decode(self.compressor(x))
+        if self.kind == "direct":
+            return out + x
+        return out + self.shortcut_conv(x) if self.kind == "projected" else out
+
+
 class IdentityBlock(ResBMBlock):
     """The uncompressed baseline with as many parameters."""
 

@@ -40,6 +40,24 @@ std::vector<BoundaryVariant> BoundaryVariants() {
   return variants;
 }
 
+std::vector<BoundaryVariant> LayerVariants() {
+  std::vector<BoundaryVariant> variants;
+  const auto add = [&](const std::string& name, Shortcut shortcut, int out_channels, int stride) {
+    BoundaryVariant variant;
+    variant.name = name;
+    variant.spec.norm_groups = 2;
+    variant.spec.shortcut = shortcut;
+    variant.spec.out_channels = out_channels;
+    variant.spec.stride = stride;
+    variants.push_back(variant);
+  };
+  add("layer_direct", Shortcut::kDirect, 16, 1);
+  add("layer_projected", Shortcut::kProjected, 24, 2);
+  add("layer_reconstruct", Shortcut::kReconstruct, 24, 1);
+  add("layer_none", Shortcut::kNone, 16, 1);
+  return variants;
+}
+
 WholeModel VariantResnet(const BoundaryVariant& variant, WireCodec activations, WireCodec gradients) {
   BoundarySpec spec = variant.spec;
   SetCodecs(spec, activations, gradients);

@@ -39,6 +39,15 @@ ModelBuilder& ModelBuilder::Block(const std::string& name, int channels, int str
   return Add(name, block, {channels, (shape_[1] - 1) / stride + 1, (shape_[2] - 1) / stride + 1});
 }
 
+ModelBuilder& ModelBuilder::Resbm(const std::string& name, BoundarySpec block, int ratio) {
+  block.in_channels = static_cast<int>(shape_[0]);
+  if (block.out_channels == 0) block.out_channels = block.in_channels;
+  block.crossing_channels = block.in_channels / ratio;
+  const std::vector<std::int64_t> output = {block.out_channels, (shape_[1] - 1) / block.stride + 1,
+                                            (shape_[2] - 1) / block.stride + 1};
+  return Add(name, ResbmLayer{std::move(block)}, output);
+}
+
 ModelBuilder& ModelBuilder::Pool() { return Add("pool", GlobalPool{}, {shape_[0]}); }
 
 ModelBuilder& ModelBuilder::FlattenAll() {

@@ -35,6 +35,8 @@ class ModelBuilder {
   }
   ModelBuilder& Stem(int channels, int stride, int groups, int kernel = 3);
   ModelBuilder& Block(const std::string& name, int channels, int stride, int groups, bool bottleneck = false);
+  // A ResBM block as a layer; places, shapes and channels are filled in as With does.
+  ModelBuilder& Resbm(const std::string& name, BoundarySpec block, int ratio);
   ModelBuilder& Pool();
   ModelBuilder& FlattenAll();
   ModelBuilder& Dense(const std::string& name, int features, bool relu);
