@@ -1,5 +1,6 @@
 #include "coordinator/plan/model_plan_transformer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -18,7 +19,6 @@ constexpr int kLargestHidden = 1 << 17;
 constexpr int kLongestContext = 1 << 16;
 constexpr std::int64_t kMostValues = 1 << 26;  // of a sample's activation
 constexpr int kHiddenMultiple = 64;
-constexpr std::uint64_t kAdapterWidening = 4;
 
 // 8/3 of the width, so that three matrices hold as much as the two of a plain MLP of four times the width
 // (https://arxiv.org/abs/2002.05202), rounded up.
@@ -151,8 +151,8 @@ void SetSequenceBoundaryCosts(v1::BoundarySpec* spec) {
       encoder.AddRmsNorm(width);
       encoder.AddLinear(tokens, width, low);
       decoder.AddRmsNorm(low);
-      decoder.AddLinear(tokens, low, kAdapterWidening * low);
-      decoder.AddLinear(tokens, kAdapterWidening * low, width);
+      decoder.AddLinear(tokens, low, std::max(4 * low, width));
+      decoder.AddLinear(tokens, std::max(4 * low, width), width);
       break;
     default: encoder.AddLinear(tokens, width, low); decoder.AddLinear(tokens, low, width);
   }

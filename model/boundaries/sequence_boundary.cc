@@ -5,6 +5,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,7 +18,9 @@ namespace {
 
 // Of the blocks, whose norms the boundary's are like. kAdapter has no block to take it from.
 constexpr double kNormEpsilon = 1e-5;
-constexpr int kAdapterWidening = 4;
+
+// As wide as the stream that it adds to, however small b is.
+int AdapterHidden(const BoundarySpec& spec) { return std::max(4 * spec.crossing_channels, spec.in_channels); }
 
 Origin OriginOf(const BoundarySpec& spec) { return {.boundary = true, .layer = spec.after_layer}; }
 
@@ -124,9 +127,8 @@ class AdapterDecoder : public BoundaryDecoder {
  public:
   AdapterDecoder(const BoundarySpec& spec, ParameterList& parameters)
       : norm_(parameters, "norm1", spec.crossing_channels, kNormEpsilon),
-        low_dim_(parameters, "low_dim", spec.crossing_channels, kAdapterWidening * spec.crossing_channels,
-                 InnerStart(spec.init_gain)),
-        expander_(parameters, "expander", kAdapterWidening * spec.crossing_channels, spec.in_channels,
+        low_dim_(parameters, "low_dim", spec.crossing_channels, AdapterHidden(spec), InnerStart(spec.init_gain)),
+        expander_(parameters, "expander", AdapterHidden(spec), spec.in_channels,
                   OutputStart(spec.after_layer, spec.init_gain)),
         up_(spec, parameters) {}
 

@@ -9,8 +9,9 @@
 //                                                                    [3 width, width], attention.out [width, width]
 // kAdapter: the boundary is a module between whole blocks:
 //   z  = T h + compressor(norm_in(h))                                compressor [b, width]
-//   h' = T' z + expander(silu(low_dim(norm1(z))))                    norm1 over b, low_dim [4 b, b],
-//                                                                    expander [width, 4 b]
+//   h' = T' z + expander(silu(low_dim(norm1(z))))                    norm1 over b, low_dim [wide, b],
+//                                                                    expander [width, wide], wide the larger
+//                                                                    of 4 b and width
 // kLinear on sequences:
 //   z = compressor(h), h' = expander(z)                              compressor [b, width], expander [width, b]
 //

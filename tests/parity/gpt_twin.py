@@ -104,8 +104,9 @@ class Adapter(Projections):
     def __init__(self, width, low, projection):
         super().__init__(width, low, projection)
         self.norm_in, self.compressor = nn.RMSNorm(width, EPSILON), nn.Linear(width, low, bias=False)
-        self.norm1, self.low_dim = nn.RMSNorm(low, EPSILON), nn.Linear(low, 4 * low, bias=False)
-        self.expander = nn.Linear(4 * low, width, bias=False)
+        wide = max(4 * low, width)
+        self.norm1, self.low_dim = nn.RMSNorm(low, EPSILON), nn.Linear(low, wide, bias=False)
+        self.expander = nn.Linear(wide, width, bias=False)
 
     def forward(self, h):
         z = self.narrow(h) + self.compressor(self.norm_in(h))

@@ -113,6 +113,9 @@ TEST(SequenceBoundaryPlan, AnAdapterIsExact) {
               common +
                   "projection: LEARNED encoder_parameters: 544 decoder_parameters: 1544 encoder_flops: 16384 "
                   "decoder_flops: 49152");
+  // With b = 2 the inner layer has still the width's 32; with b = 16 it has 64.
+  EXPECT_EQ(Boundary("kind: ADAPTER ratio: 16").decoder_parameters(), 2u + 2 * 32 + 32 * 32);
+  EXPECT_EQ(Boundary("kind: ADAPTER ratio: 2").decoder_parameters(), 16u + 16 * 64 + 64 * 32);
 }
 
 TEST(SequenceBoundaryPlan, InBranchTakesTheHalvesOfTheBlocksAroundIt) {
