@@ -10,8 +10,6 @@
 namespace resbm::stage_server::testing {
 namespace {
 
-absl::StatusCode Code(const v1::Failed& failed) { return static_cast<absl::StatusCode>(failed.code()); }
-
 TEST(Resume, InitLoadsAndReportsStateParametersAndMemory) {
   Harness h;
   h.Attach();

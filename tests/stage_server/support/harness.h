@@ -15,6 +15,8 @@
 
 namespace resbm::stage_server::testing {
 
+inline absl::StatusCode Code(const v1::Failed& failed) { return static_cast<absl::StatusCode>(failed.code()); }
+
 class Harness : public StageEffects {
  public:
   explicit Harness(std::uint32_t stage = 1, std::uint32_t stages = 3, StageMachineOptions options = {})
