@@ -32,6 +32,8 @@
 #include "proto/wire/grpc_link.h"
 #include "proto/wire/tensor_frame.h"
 #include "stage_server/compute/model_computer.h"
+#include "stage_server/data/local_data.h"
+#include "stage_server/data/local_data_computer.h"
 #include "stage_server/grpc/control_service.h"
 #include "stage_server/grpc/link_adapters.h"
 #include "stage_server/host/stage.h"
@@ -152,9 +154,13 @@ int Serve(const ServerOptions& options) {
   stage_options.on_ready_changed = [&health](bool ready) {
     if (grpc::HealthCheckServiceInterface* service = health.load()) service->SetServingStatus(kReadyService, ready);
   };
+  LocalData local_data(options.data);
+  stage_options.local_data = &local_data;
   GrpcDiallers diallers(grpc::InsecureChannelCredentials());
   Stage stage(stage_options, Clock::Real(),
-              std::make_unique<ModelComputer>(ModelComputer::Options{*device, options.memory_limit_bytes}), &diallers);
+              std::make_unique<LocalDataComputer>(
+                  std::make_unique<ModelComputer>(ModelComputer::Options{*device, options.memory_limit_bytes}), &local_data),
+              &diallers);
   StageLinkDirectory directory(&stage);
   const v1::DescribeReply identity = Identity(options, *device, stage_options.machine.incarnation);
   ControlService control(&stage, identity);

@@ -23,6 +23,9 @@ void AddTo(CLI::App* app, ServerOptions* options) {
   app->add_option("--log-format", options->log_format, "text, or json: one object a line")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  app->add_option("--data", options->data, "Copies of data, for jobs with data.local")
+      ->type_name("FOLDER")
+      ->check(CLI::ExistingDirectory);
   app->add_option("--device", options->device, "auto, cpu or cuda:N")->type_name("DEVICE")->capture_default_str();
   app->add_option("--threads", options->threads, "Refuse jobs that ask for more threads; 0 = none")
       ->type_name("N")

@@ -19,6 +19,7 @@ struct ServerOptions {
   std::string advertise;        // empty: where the coordinator reached it
   std::string metrics_listen;   // empty: no /metrics
   std::string log_format = "text";  // or json
+  std::string data;             // folder of copies of data; empty: none
   std::string device = "auto";  // auto, cpu, cuda:N
   std::uint32_t threads = 0;    // 0 = what the job asks for
   std::uint64_t memory_limit_bytes = 0;  // 0 = none

@@ -54,8 +54,10 @@ Feed::~Feed() { Close(); }
 
 void Feed::Open(const v1::Fence& fence) {
   // The coordinator is upstream of the first stage and downstream of the last.
-  inputs_ = std::make_unique<Line>(options_, fence, 0, v1::UPSTREAM, options_.first_address);
-  targets_ = std::make_unique<Line>(options_, fence, options_.stages, v1::DOWNSTREAM, options_.last_address);
+  if (options_.inputs) inputs_ = std::make_unique<Line>(options_, fence, 0, v1::UPSTREAM, options_.first_address);
+  if (options_.targets) {
+    targets_ = std::make_unique<Line>(options_, fence, options_.stages, v1::DOWNSTREAM, options_.last_address);
+  }
 }
 
 void Feed::SendStep(std::int64_t step) {
@@ -66,8 +68,8 @@ void Feed::SendStep(std::int64_t step) {
   input.set_step(static_cast<std::uint64_t>(step));
   target.set_step(static_cast<std::uint64_t>(step));
   for (int m = 0; m < static_cast<int>(batch.micro_batch_sizes.size()); ++m) {
-    inputs_->Send(input, m, source_->Inputs(batch, m));
-    targets_->Send(target, m, source_->Targets(batch, m));
+    if (inputs_ != nullptr) inputs_->Send(input, m, source_->Inputs(batch, m));
+    if (targets_ != nullptr) targets_->Send(target, m, source_->Targets(batch, m));
   }
 }
 
@@ -78,19 +80,19 @@ void Feed::SendEvaluation(std::uint64_t evaluation) {
   input.set_evaluation(evaluation);
   target.set_evaluation(evaluation);
   for (int m = 0; m < static_cast<int>(source_->evaluation_sizes().size()); ++m) {
-    inputs_->Send(input, m, source_->EvaluationInputs(m));
-    targets_->Send(target, m, source_->EvaluationTargets(m));
+    if (inputs_ != nullptr) inputs_->Send(input, m, source_->EvaluationInputs(m));
+    if (targets_ != nullptr) targets_->Send(target, m, source_->EvaluationTargets(m));
   }
 }
 
 void Feed::ReleaseStep(std::int64_t step) {
-  inputs_->endpoint().ReleaseThroughStep(static_cast<std::uint64_t>(step));
-  targets_->endpoint().ReleaseThroughStep(static_cast<std::uint64_t>(step));
+  if (inputs_ != nullptr) inputs_->endpoint().ReleaseThroughStep(static_cast<std::uint64_t>(step));
+  if (targets_ != nullptr) targets_->endpoint().ReleaseThroughStep(static_cast<std::uint64_t>(step));
 }
 
 void Feed::ReleaseEvaluation() {
-  inputs_->endpoint().ReleaseAll();
-  targets_->endpoint().ReleaseAll();
+  if (inputs_ != nullptr) inputs_->endpoint().ReleaseAll();
+  if (targets_ != nullptr) targets_->endpoint().ReleaseAll();
 }
 
 void Feed::Close() {

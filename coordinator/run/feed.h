@@ -24,6 +24,9 @@ class Feed {
     int stages = 1;
     std::string first_address;
     std::string last_address;
+    // Whether the coordinator feeds that end; otherwise the stage has a copy of the data.
+    bool inputs = true;
+    bool targets = true;
     std::shared_ptr<grpc::ChannelCredentials> credentials;
     // A link has failed for good; any thread.
     std::function<void(absl::Status)> on_error;

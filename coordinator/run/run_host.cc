@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "coordinator/run/local_data.h"
 #include "coordinator/run/run_loop.h"
 #include "coordinator/run/weights.h"
 #include "proto/base/clock.h"
@@ -20,6 +21,8 @@ RunHost::RunHost(RunSetup* setup, Fleet* fleet, std::vector<std::string> shards,
   for (int s = 0; s < fleet_->size(); ++s) addresses.push_back(fleet_->neighbour_address(s));
   const std::string key = RandomKey();
   ConnectStages(addresses, key, &setup_->plan.stages);
+  // Those that we start have no copy of their own.
+  if (!fleet_->local()) AskForLocalData(setup_);
   driver_.reset(new RunDriver(setup_->plan, &Clock::Real(), this));  // the base is private: no make_unique
 
   Feed::Options feed;
@@ -28,6 +31,8 @@ RunHost::RunHost(RunSetup* setup, Fleet* fleet, std::vector<std::string> shards,
   feed.stages = fleet_->size();
   feed.first_address = fleet_->stage(0).address();
   feed.last_address = fleet_->stage(fleet_->size() - 1).address();
+  feed.inputs = !setup_->plan.stages.front().local_data().inputs();
+  feed.targets = !setup_->plan.stages.back().local_data().targets();
   feed.credentials = grpc::InsecureChannelCredentials();
   // Events run only inside Run, while the driver lives.
   feed.on_error = [events = events_, this](absl::Status status) {

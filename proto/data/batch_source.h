@@ -28,6 +28,8 @@ class BatchSource {
   // Either may be null when it is not asked for: `test` without evaluation, `train` in `eval`.
   BatchSource(Options options, std::shared_ptr<const Dataset> train, std::shared_ptr<const Dataset> test);
 
+  // Whether there are steps: without, only the evaluation's methods may be called.
+  bool has_training_data() const { return train_ != nullptr; }
   std::int64_t steps_per_epoch() const { return planner_.steps_per_epoch(); }
   // step: from 1.
   StepBatch Plan(std::int64_t step) const { return planner_.Plan(step); }

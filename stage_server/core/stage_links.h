@@ -32,6 +32,9 @@ struct LinkSetup {
   // Whose address is not empty is dialled by this stage; the other dials us.
   v1::Neighbour up;
   v1::Neighbour down;
+  // The end stages: these come from a copy of the data here, and nobody dials.
+  bool local_inputs = false;
+  bool local_targets = false;
 };
 
 // Totals since Open.

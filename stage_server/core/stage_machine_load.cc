@@ -107,7 +107,8 @@ absl::Status StageMachine::CheckResume(const v1::Resume& resume, StageShape* sha
 
 void StageMachine::OpenLinks() {
   const v1::StageSpec& spec = resume_.stage();
-  links_->Open({tenancy_.job_id(), tenancy_.fence(), spec.link_key(), spec.stage(), spec.stages(), spec.up(), spec.down()});
+  links_->Open({tenancy_.job_id(), tenancy_.fence(), spec.link_key(), spec.stage(), spec.stages(), spec.up(),
+                spec.down(), spec.local_data().inputs(), spec.local_data().targets()});
   links_open_ = true;
 }
 

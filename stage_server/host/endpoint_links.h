@@ -12,21 +12,11 @@
 #include "proto/base/clock.h"
 #include "proto/base/encoded_tensor.h"
 #include "proto/wire/link_endpoint.h"
+#include "stage_server/core/link_events.h"
 #include "stage_server/core/stage_links.h"
 #include "stage_server/metrics/link_totals.h"
 
 namespace resbm::stage_server {
-
-// Where the endpoints' events go. Any thread, one at a time per end; must not block.
-class LinkEvents {
- public:
-  virtual ~LinkEvents() = default;
-  virtual void OnTensor(End end, wire::ReceivedTensor tensor) = 0;
-  virtual void OnAllSent(const v1::Fence& fence, End end) = 0;
-  virtual void OnConnected(const v1::Fence& fence, End end) = 0;
-  virtual void OnDisconnected(const v1::Fence& fence, End end, const absl::Status& status) = 0;
-  virtual void OnLinkError(const v1::Fence& fence, End end, const absl::Status& status) = 0;
-};
 
 // Dials a neighbour for as long as the Dialler lives.
 class Dialler {

@@ -20,7 +20,8 @@ Stage::Stage(StageOptions options, const Clock& clock, std::unique_ptr<Computer>
       started_(clock.Now()),
       computer_(std::move(computer)),
       links_(clock, diallers, this),
-      machine_(options_.machine, clock, this, &links_),
+      data_links_(&links_, options_.local_data, this),
+      machine_(options_.machine, clock, this, &data_links_),
       hello_desk_(options_.hello_patience),
       compute_thread_([this] { RunComputeThread(); }),
       stage_thread_([this] { RunStageThread(); }) {}
@@ -35,7 +36,7 @@ Stage::~Stage() {
   compute_thread_.join();
   stage_thread_.join();
   // Endpoints post into the queue until they are shut down, so they go before it.
-  links_.Close(absl::CancelledError("the stage server stops"));
+  data_links_.Close(absl::CancelledError("the stage server stops"));
 }
 
 void Stage::Post(std::function<void()> event) {
@@ -104,8 +105,10 @@ HelloDesk::Situation Stage::Now() const {
 v1::DescribeReply Stage::DescribeNow() const {
   v1::DescribeReply reply;
   machine_.Describe(&reply);
-  if (std::optional<v1::LinkState> up = links_.Describe(End::kUp)) *reply.mutable_up() = *std::move(up);
-  if (std::optional<v1::LinkState> down = links_.Describe(End::kDown)) *reply.mutable_down() = *std::move(down);
+  // An end that its own copy of the data serves is no link.
+  const auto describe = [&](End end) { return data_links_.IsLocal(end) ? std::nullopt : links_.Describe(end); };
+  if (std::optional<v1::LinkState> up = describe(End::kUp)) *reply.mutable_up() = *std::move(up);
+  if (std::optional<v1::LinkState> down = describe(End::kDown)) *reply.mutable_down() = *std::move(down);
   const absl::Duration now = clock_.Now();
   reply.set_clock_nanos(absl::ToInt64Nanoseconds(now));
   reply.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));

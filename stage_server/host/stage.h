@@ -30,6 +30,8 @@
 #include "proto/resbm/v1/control.pb.h"
 #include "stage_server/core/stage_machine.h"
 #include "stage_server/core/work.h"
+#include "stage_server/data/local_data.h"
+#include "stage_server/data/local_data_links.h"
 #include "stage_server/host/endpoint_links.h"
 #include "stage_server/host/event_line.h"
 #include "stage_server/host/hello_desk.h"
@@ -45,6 +47,8 @@ struct StageOptions {
   // How long a Hello whose fence has not come yet may wait.
   absl::Duration hello_patience = absl::Seconds(30);
   LogFunction log;  // may be null
+  // For jobs whose end stages read their own copy (LocalDataComputer loads it); may be null. Outlives the stage.
+  const LocalData* local_data = nullptr;
   // Told of every change of Readiness, which is "ready" at first, on the stage's thread; must not block. May be null.
   std::function<void(bool ready)> on_ready_changed;
 };
@@ -110,6 +114,7 @@ class Stage : private StageEffects, private LinkEvents {
 
   // The stage's thread's.
   EndpointLinks links_;
+  LocalDataLinks data_links_;
   StageMachine machine_;
   HelloDesk hello_desk_;
   std::map<SessionId, std::shared_ptr<SessionSink>> sessions_;

@@ -1,0 +1,137 @@
+#include "stage_server/data/local_data.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/data/dataset_hash.h"
+#include "proto/data/load_dataset.h"
+#include "stage_server/data/local_data_computer.h"
+#include "tests/support/small_images.h"
+#include "tests/support/subprocess.h"
+
+namespace resbm::stage_server {
+namespace {
+
+using resbm::testing::NewFolder;
+using resbm::testing::WriteFileOrDie;
+using resbm::testing::WriteSmallMnist;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::LocalData SpecOf(const std::string& folder) {
+  v1::LocalData spec;
+  spec.mutable_data()->mutable_mnist()->set_directory(folder);
+  spec.set_seed(3);
+  spec.set_samples(8);
+  spec.set_micro_batches(2);
+  spec.set_evaluation_micro_batch(4);
+  spec.set_train_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTrain, 0)));
+  spec.set_test_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTest, 0)));
+  return spec;
+}
+
+TEST(LocalData, ACopyElsewhereGivesTheCoordinatorsTensors) {
+  const std::string original = WriteSmallMnist(20, 10), copy = WriteSmallMnist(20, 10);
+  const v1::LocalData spec = SpecOf(original);
+  LocalData here(copy), there(original);
+  ASSERT_EQ(here.source(), nullptr);
+  ASSERT_TRUE(here.Load(spec).ok());
+  ASSERT_TRUE(there.Load(spec).ok());
+  const data::StepBatch batch = here.source()->Plan(2);
+  EXPECT_EQ(here.source()->Inputs(batch, 1).payload.view(), there.source()->Inputs(batch, 1).payload.view());
+  EXPECT_EQ(here.source()->EvaluationTargets(0).payload.view(), there.source()->EvaluationTargets(0).payload.view());
+  here.Clear();
+  EXPECT_EQ(here.source(), nullptr);
+}
+
+TEST(LocalData, ADifferentCopyIsRefusedWithBothHashes) {
+  const std::string original = WriteSmallMnist(20, 10), other = WriteSmallMnist(20, 11);
+  LocalData local(other);
+  const absl::Status status = local.Load(SpecOf(original));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("the test data here is not the coordinator's: 11 samples with hash "));
+  EXPECT_EQ(local.source(), nullptr);
+}
+
+TEST(LocalData, WhatIsNotUsedIsNotRead) {
+  const std::string original = WriteSmallMnist(20, 10), copy = WriteSmallMnist(20, 10);
+  v1::LocalData spec = SpecOf(original);
+  spec.clear_train_hash();
+  std::filesystem::remove(copy + "/train-images-idx3-ubyte");
+  LocalData local(copy);
+  ASSERT_TRUE(local.Load(spec).ok());
+  EXPECT_FALSE(local.source()->has_training_data());
+}
+
+TEST(LocalData, ServersWithoutAFolderAndBadSpecsSaySo) {
+  const std::string folder = WriteSmallMnist(20, 10);
+  EXPECT_THAT(LocalData("").Load(SpecOf(folder)).message(), HasSubstr("start it with --data FOLDER"));
+  v1::LocalData bad = SpecOf(folder);
+  bad.set_samples(0);
+  EXPECT_EQ(LocalData(folder).Load(bad).code(), absl::StatusCode::kInvalidArgument);
+  v1::LocalData none;
+  none.set_samples(1);
+  none.set_micro_batches(1);
+  none.set_evaluation_micro_batch(1);
+  none.set_train_hash(1);
+  EXPECT_EQ(LocalData(folder).Load(none).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(LocalData(NewFolder("empty")).Load(SpecOf(folder)).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(LocalData, NoNameLeadsOutOfTheFolder) {
+  v1::Data text;
+  for (const char* file : {"~/books/hamlet.txt", "/etc/plays/", "lear.txt", "../..", "a/..", "/"}) {
+    text.mutable_text()->add_file(file);
+  }
+  EXPECT_THAT(Within("/data", text).text().file(),
+              ElementsAre("/data/hamlet.txt", "/data/plays", "/data/lear.txt", "/data/", "/data/", "/data/"));
+  v1::Data images;
+  images.mutable_cifar10()->set_directory("/etc");
+  EXPECT_EQ(Within("/data", images).cifar10().directory(), "/data");
+}
+
+// Writes down what it was asked.
+class Recorder : public Computer {
+ public:
+  explicit Recorder(std::vector<std::size_t>* kinds) : kinds_(kinds) {}
+  WorkResult Run(const Work& work) override {
+    kinds_->push_back(work.index());
+    return {};
+  }
+
+ private:
+  std::vector<std::size_t>* const kinds_;
+};
+
+TEST(LocalDataComputer, LoadsTheDataWithTheStageAndForgetsBothTogether) {
+  const std::string folder = WriteSmallMnist(20, 10);
+  LocalData local(folder);
+  std::vector<std::size_t> kinds;
+  LocalDataComputer computer(std::make_unique<Recorder>(&kinds), &local);
+  Load load;
+  *load.spec.mutable_local_data() = SpecOf(folder);
+  EXPECT_TRUE(computer.Run(load).status.ok());
+  EXPECT_NE(local.source(), nullptr);
+  EXPECT_TRUE(computer.Run(Finish()).status.ok());
+  EXPECT_NE(local.source(), nullptr);
+  // Another copy than the job's: the stage is gone with it.
+  load.spec.mutable_local_data()->set_train_hash(1);
+  const WorkResult failed = computer.Run(load);
+  EXPECT_THAT(failed.status.message(), HasSubstr("local data: the training data here"));
+  EXPECT_EQ(local.source(), nullptr);
+  load.spec.clear_local_data();
+  EXPECT_TRUE(computer.Run(load).status.ok());
+  const std::size_t loads = Work(Load()).index(), unloads = Work(Unload()).index();
+  EXPECT_THAT(kinds, ElementsAre(loads, Work(Finish()).index(), unloads, loads));
+}
+
+}  // namespace
+}  // namespace resbm::stage_server
