@@ -2,14 +2,18 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "model/profiler_range.h"
 #include "proto/base/clock.h"
 #include "proto/base/status.h"
+#include "stage_server/compute/range_name.h"
 #include "stage_server/compute/spec_from_proto.h"
 
 namespace resbm::stage_server {
@@ -39,11 +43,16 @@ void TakeForward(model::ForwardResult forward, WorkResult* result) {
 
 }  // namespace
 
-ModelComputer::ModelComputer(Options options, Create create) : options_(std::move(options)), create_(std::move(create)) {}
+ModelComputer::ModelComputer(Options options, Create create)
+    : options_(std::move(options)),
+      create_(std::move(create)),
+      ranges_(absl::StartsWith(options_.device, "cuda") && model::ProfilerRange::Available()) {}
 
 WorkResult ModelComputer::Run(const Work& work) {
   WorkResult result;
   const absl::Duration start = Clock::Real().Now();
+  std::optional<model::ProfilerRange> range;
+  if (ranges_) range.emplace(RangeName(work).c_str());
   const bool needs_model = !std::holds_alternative<Load>(work) && !std::holds_alternative<Unload>(work);
   if (needs_model && model_ == nullptr) {
     result.status = absl::FailedPreconditionError("nothing is loaded");

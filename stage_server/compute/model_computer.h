@@ -44,6 +44,7 @@ class ModelComputer : public Computer {
 
   const Options options_;
   const Create create_;
+  const bool ranges_;  // for a profiler
   std::unique_ptr<model::StageModel> model_;
 };
 
