@@ -89,7 +89,8 @@ TensorboardWriter::Scalars RunRecorder::ScalarsOf(const StepReport& report) cons
 }
 
 void RunRecorder::OnStep(const StepReport& report) {
-  if (const absl::Status status = trace_.OnStep(report.step, report.duration, report.computed); !status.ok()) {
+  if (const absl::Status status = trace_.OnStep(report.step, report.ended, report.duration, report.computed);
+      !status.ok()) {
     GiveUp("the trace", status);
   }
   Board([&] { return board_->AddScalars(report.step, absl::Now(), ScalarsOf(report)); });

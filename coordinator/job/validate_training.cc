@@ -132,7 +132,9 @@ void CheckRun(const v1::Run& run, FieldErrors& errors) {
   }
   CheckRange(run.threads_per_stage(), 1, kMostThreads, "run.threads_per_stage", errors);
   CheckRange(run.evaluation_micro_batch(), 1, kMostSamples, "run.evaluation_micro_batch", errors);
-  if (run.trace_steps() < -1) errors.Add("run.trace_steps", run.trace_steps(), " is too small; -1 traces all steps, 0 none");
+  if (run.trace_steps() < -1) {
+    errors.Add("run.trace_steps", run.trace_steps(), " is too small; -1 traces all steps, 0 none");
+  }
 }
 
 void CheckTimeouts(const v1::Timeouts& timeouts, FieldErrors& errors) {

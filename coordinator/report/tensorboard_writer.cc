@@ -54,8 +54,8 @@ std::string TensorboardRecord(absl::string_view bytes) {
 absl::StatusOr<std::unique_ptr<TensorboardWriter>> TensorboardWriter::Create(const std::string& directory,
                                                                              absl::Time now) {
   // The words before the first number are what TensorBoard looks for.
-  std::string path = absl::StrCat(directory, "/events.out.tfevents.", absl::ToUnixSeconds(now), ".", HostName(), ".",
-                                  getpid());
+  std::string path =
+      absl::StrCat(directory, "/events.out.tfevents.", absl::ToUnixSeconds(now), ".", HostName(), ".", getpid());
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return absl::ErrnoToStatus(errno, path);
   std::unique_ptr<TensorboardWriter> writer(new TensorboardWriter(std::move(path), fd));

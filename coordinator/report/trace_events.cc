@@ -121,9 +121,8 @@ std::string TraceEvents::Of(const StepSpans& step, absl::Span<const ClockModel> 
 
 void TraceEvents::AddThread(int stage, int thread, std::int64_t step, std::vector<Slice> slices, std::string* events) {
   // Of tensors that were ready at once, the one that left first.
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
-    return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
-  });
+  std::stable_sort(slices.begin(), slices.end(),
+                   [](const Slice& a, const Slice& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
   std::int64_t& busy_until = busy_until_[stage][thread];
   for (Slice& slice : slices) {
     const v1::Span& span = *slice.span;
@@ -147,7 +146,8 @@ void TraceEvents::AddThread(int stage, int thread, std::int64_t step, std::vecto
     if (span.kind() == v1::Span::SEND) {
       sent_[{down ? stage : stage - 1, down, span.micro_batch(), span.tensor_index()}] = {stage, thread, slice.begin};
     } else if (span.kind() == v1::Span::RECEIVE) {
-      received_[{down ? stage : stage - 1, !down, span.micro_batch(), span.tensor_index()}] = {stage, thread, slice.begin};
+      received_[{down ? stage : stage - 1, !down, span.micro_batch(), span.tensor_index()}] = {stage, thread,
+                                                                                               slice.begin};
     }
   }
 }

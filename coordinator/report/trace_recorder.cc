@@ -8,26 +8,27 @@
 
 namespace resbm::coordinator {
 
-TraceRecorder::TraceRecorder(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {
+TraceRecorder::TraceRecorder(Options options, const Clock& clock) : options_(std::move(options)) {
   if (options_.steps == 0) return;
   ClockWatch::Options watch;
   watch.stages = static_cast<int>(options_.addresses.size());
   watch.ask = options_.ask_clock;
-  watch_ = std::make_unique<ClockWatch>(std::move(watch), clock_);
+  watch_ = std::make_unique<ClockWatch>(std::move(watch), clock);
   clocks_.resize(options_.addresses.size());
   clock_errors_.resize(options_.addresses.size());
 }
 
 TraceRecorder::~TraceRecorder() = default;
 
-absl::Status TraceRecorder::OnStep(std::int64_t step, absl::Duration took, absl::Span<const v1::Computed> computed) {
+absl::Status TraceRecorder::OnStep(std::int64_t step, absl::Duration ended, absl::Duration took,
+                                   absl::Span<const v1::Computed> computed) {
   if (watch_ == nullptr || failed_) return absl::OkStatus();
   absl::Status status;
   if (traces(step)) {
     StepSpans traced;
     traced.step = step;
-    traced.ended = clock_.Now();
-    traced.began = traced.ended - took;
+    traced.ended = ended;
+    traced.began = ended - took;
     for (const v1::Computed& stage : computed) traced.spans.emplace_back(stage.spans().begin(), stage.spans().end());
     status = Hold(std::move(traced));
     if (!traces(step + 1)) watch_->Finish();
@@ -79,7 +80,8 @@ absl::Status TraceRecorder::Finish() {
 }
 
 std::string TraceRecorder::About() const {
-  nlohmann::ordered_json about = {{"producer", "resbm"}, {"stages", options_.addresses.size()}, {"steps", written_steps_}};
+  nlohmann::ordered_json about = {
+      {"producer", "resbm"}, {"stages", options_.addresses.size()}, {"steps", written_steps_}};
   // Null: not known, so that the stage has no spans here.
   nlohmann::ordered_json errors = nlohmann::ordered_json::array();
   for (std::size_t s = 0; s < clocks_.size(); ++s) {

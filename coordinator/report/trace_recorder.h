@@ -44,9 +44,10 @@ class TraceRecorder {
   TraceRecorder(Options options, const Clock& clock);
   ~TraceRecorder();
 
-  // A step has been committed, now, after `took`. The file is made with the first. Never waits for a stage. Errors as
-  // TraceFile; nothing is recorded after one.
-  absl::Status OnStep(std::int64_t step, absl::Duration took, absl::Span<const v1::Computed> computed);
+  // A step has been committed, at `ended` after `took`. The file is made with the first. Never waits for a stage.
+  // Errors as TraceFile; nothing is recorded after one.
+  absl::Status OnStep(std::int64_t step, absl::Duration ended, absl::Duration took,
+                      absl::Span<const v1::Computed> computed);
   // Writes what is held, when the clocks were asked for once more: that takes a moment. Once, after the last step.
   absl::Status Finish();
 
@@ -58,7 +59,6 @@ class TraceRecorder {
   std::string About() const;
 
   const Options options_;
-  const Clock& clock_;
   std::unique_ptr<ClockWatch> watch_;  // null: nothing is traced
   std::unique_ptr<TraceFile> file_;
   std::optional<TraceEvents> events_;

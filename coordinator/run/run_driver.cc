@@ -334,8 +334,9 @@ void RunDriver::OnCommitted(int stage, const v1::Committed& committed) {
     if (s.committed < decided_) return;
   }
   committed_ = decided_;
-  report_.duration = clock_->Now() - step_began_;
-  step_began_ = clock_->Now();
+  report_.ended = clock_->Now();
+  report_.duration = report_.ended - step_began_;
+  step_began_ = report_.ended;
   durations_.push_back(report_.duration);
   environment_->OnStep(report_);
   if (finished()) return;  // OnStep may have reported an error

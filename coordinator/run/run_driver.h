@@ -85,6 +85,7 @@ struct StepReport {
   StepShape shape;
   StepDecision decision;
   double learning_rate = 0;
+  absl::Duration ended;     // when, on the driver's clock
   absl::Duration duration;  // from the end of the step before (the first: from its Begin)
   v1::Fence fence;
   std::vector<v1::Computed> computed;  // by stage

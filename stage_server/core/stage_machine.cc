@@ -104,8 +104,9 @@ void StageMachine::AnswerAttach() {
 
 void StageMachine::HandleRelease() {
   Interrupt(absl::CancelledError("the stage was released"), /*keep_apply=*/false);
-  BecomeEmpty();
+  // While it still knows its step: for the log.
   effects_->EndSession(tenancy_.session(), absl::OkStatus());
+  BecomeEmpty();
   tenancy_.Free();
 }
 
@@ -228,7 +229,8 @@ void StageMachine::Advance() {
       if (commit_->decision() == v1::Commit::SKIP) {
         StartWork(Purpose::kApply, Drop{});
       } else {
-        StartWork(Purpose::kApply, Apply{commit_->gradient_scale(), commit_->learning_rate(), commit_->attempt().step()});
+        StartWork(Purpose::kApply,
+                  Apply{commit_->gradient_scale(), commit_->learning_rate(), commit_->attempt().step()});
       }
       break;
     case State::kReady:

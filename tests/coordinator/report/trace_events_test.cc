@@ -118,17 +118,19 @@ TEST_F(TraceEventsTest, AnArrowLeadsFromEachSendingToItsReceiving) {
   EXPECT_THAT(arrows, ElementsAre("B0 1/3 300 -> 0/2 320", "F0 0/1 100 -> 1/4 115", "F0 0/1 110 -> 1/4 125"));
   EXPECT_NE(starts[0]["id"], starts[1]["id"]);
   // Those of the next step have ids of their own.
-  const json next = Make({{At(0, v1::Span::SEND, v1::DOWN, 0, 1100, 10, 64)}, {At(1, v1::Span::RECEIVE, v1::UP, 0, 1115, 10, 64)}}, 2);
+  const json next = Make(
+      {{At(0, v1::Span::SEND, v1::DOWN, 0, 1100, 10, 64)}, {At(1, v1::Span::RECEIVE, v1::UP, 0, 1115, 10, 64)}}, 2);
   ASSERT_EQ(OfKind(next, "s").size(), 1u);
   EXPECT_GT(OfKind(next, "s")[0]["id"].get<int>(), 3);
 }
 
 TEST_F(TraceEventsTest, TensorsThatWereReadyTogetherLeaveOneAfterTheOther) {
-  const json events = Make({{At(0, v1::Span::SEND, v1::DOWN, 1, 100, 50, 64), At(0, v1::Span::SEND, v1::DOWN, 0, 100, 20, 64),
-                             At(0, v1::Span::SEND, v1::DOWN, 2, 200, 10, 64)},
-                            {}});
-  EXPECT_THAT(Slices(events, 0), ElementsAre("0/1 send F0 send 100 +20", "0/1 send F1 send 120 +30",
-                                             "0/1 send F2 send 200 +10"));
+  const json events =
+      Make({{At(0, v1::Span::SEND, v1::DOWN, 1, 100, 50, 64), At(0, v1::Span::SEND, v1::DOWN, 0, 100, 20, 64),
+             At(0, v1::Span::SEND, v1::DOWN, 2, 200, 10, 64)},
+            {}});
+  EXPECT_THAT(Slices(events, 0),
+              ElementsAre("0/1 send F0 send 100 +20", "0/1 send F1 send 120 +30", "0/1 send F2 send 200 +10"));
   const json slices = OfKind(events, "X");
   EXPECT_EQ(slices[2]["args"]["queued_us"], 20);
   EXPECT_EQ(slices[3]["args"]["queued_us"], 0);
@@ -144,7 +146,8 @@ TEST_F(TraceEventsTest, NothingIsBeforeTheStartOfTheTraceThoughAClockMayBeOffALi
 
 TEST_F(TraceEventsTest, AStageWhoseClockIsNotKnownIsLeftOut) {
   clocks_[1] = ClockModel();
-  const json events = Make({{At(0, v1::Span::SEND, v1::DOWN, 0, 100, 10, 64)}, {At(1, v1::Span::RECEIVE, v1::UP, 0, 115, 10, 64)}});
+  const json events =
+      Make({{At(0, v1::Span::SEND, v1::DOWN, 0, 100, 10, 64)}, {At(1, v1::Span::RECEIVE, v1::UP, 0, 115, 10, 64)}});
   EXPECT_THAT(Slices(events, 0), ElementsAre("0/1 send F0 send 100 +10"));
   EXPECT_THAT(Slices(events, 1), IsEmpty());
   EXPECT_EQ(OfKind(events, "s").size(), 0u);

@@ -48,10 +48,10 @@ class TraceRecorderTest : public ::testing::Test {
     clock_.Advance(absl::Milliseconds(2));
     std::vector<v1::Computed> computed(2);
     for (int s : {0, 1}) {
-      *computed[s].add_spans() = SpanOf(v1::Span::FORWARD, v1::LOCAL, 0, TheirTime(s, began + absl::Microseconds(500)),
-                                        absl::Milliseconds(1));
+      *computed[s].add_spans() =
+          SpanOf(v1::Span::FORWARD, v1::LOCAL, 0, TheirTime(s, began + absl::Microseconds(500)), absl::Milliseconds(1));
     }
-    return recorder->OnStep(step, absl::Milliseconds(2), computed);
+    return recorder->OnStep(step, clock_.Now(), absl::Milliseconds(2), computed);
   }
   json Read() const { return json::parse(ReadFile(folder_ / "trace.json")); }
   int Count(const std::string& name) const {

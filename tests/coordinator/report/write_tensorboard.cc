@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
                                    {{"loss", 2.0 / step}, {"bytes/group0.1/activations", 1e9 + step}});
   }
   if (status.ok()) {
-    status = (*writer)->AddScalars(101, start + absl::Seconds(60), {{"loss", std::numeric_limits<double>::quiet_NaN()}});
+    status =
+        (*writer)->AddScalars(101, start + absl::Seconds(60), {{"loss", std::numeric_limits<double>::quiet_NaN()}});
   }
   if (!status.ok()) {
     std::cerr << status << std::endl;

@@ -117,7 +117,8 @@ TEST(ClockModel, ARoundThatTellsLessThanTheLastOneIsLeftOut) {
   model.AddRound(std::vector<ClockExchange>{{Seconds(10), Seconds(110), Seconds(10) + Microseconds(200)}});
   EXPECT_EQ(model.error_bound(), Microseconds(100));
   // The machine is busy: 80 ms there, nothing back. At most 1 ms has drifted in 10 s.
-  model.AddRound(std::vector<ClockExchange>{{Seconds(20), Seconds(120) + Milliseconds(80), Seconds(20) + Milliseconds(80)}});
+  model.AddRound(
+      std::vector<ClockExchange>{{Seconds(20), Seconds(120) + Milliseconds(80), Seconds(20) + Milliseconds(80)}});
   EXPECT_EQ(model.rounds(), 1u);
   EXPECT_EQ(model.known_until(), Seconds(20) + Milliseconds(80));
   EXPECT_EQ(model.ToLocal(Seconds(120)), Seconds(20) + Microseconds(100));
@@ -129,8 +130,8 @@ TEST(ClockModel, RoundsThatFollowEachOtherCloselyDoNotStretchTime) {
   ClockModel model;
   model.AddRound(std::vector<ClockExchange>{{Seconds(10), Seconds(110), Seconds(10) + Microseconds(200)}});
   // A millisecond later, 60 us nearer to the truth.
-  model.AddRound(std::vector<ClockExchange>{
-      {Seconds(10) + Milliseconds(1), Seconds(110) + Milliseconds(1), Seconds(10) + Milliseconds(1) + Microseconds(80)}});
+  model.AddRound(std::vector<ClockExchange>{{Seconds(10) + Milliseconds(1), Seconds(110) + Milliseconds(1),
+                                             Seconds(10) + Milliseconds(1) + Microseconds(80)}});
   EXPECT_EQ(model.rounds(), 1u);
   EXPECT_EQ(model.error_bound(), Microseconds(40));
   EXPECT_EQ(model.ToLocal(Seconds(110) + Microseconds(900)) - model.ToLocal(Seconds(110)), Microseconds(900));

@@ -25,10 +25,11 @@ ClockWatch::Options Stages(int stages, std::function<std::optional<absl::Duratio
 
 TEST(ClockWatch, AsksEveryStageAtTheStartAndOnceMoreAtTheEnd) {
   std::atomic<int> asked[2] = {0, 0};
-  ClockWatch watch(Stages(2, [&](int stage) {
-                     ++asked[stage];
-                     return Clock::Real().Now() - absl::Seconds(1000 * (stage + 1));
-                   }),
+  ClockWatch watch(Stages(2,
+                          [&](int stage) {
+                            ++asked[stage];
+                            return Clock::Real().Now() - absl::Seconds(1000 * (stage + 1));
+                          }),
                    Clock::Real());
   watch.Finish();
   watch.Wait();
@@ -59,10 +60,11 @@ TEST(ClockWatch, AsksAgainWhenThePeriodIsOver) {
 }
 
 TEST(ClockWatch, AStageThatIsLostDoesNotHideTheOthers) {
-  ClockWatch watch(Stages(2, [&](int stage) -> std::optional<absl::Duration> {
-                     if (stage == 0) return std::nullopt;
-                     return Clock::Real().Now();
-                   }),
+  ClockWatch watch(Stages(2,
+                          [&](int stage) -> std::optional<absl::Duration> {
+                            if (stage == 0) return std::nullopt;
+                            return Clock::Real().Now();
+                          }),
                    Clock::Real());
   watch.Finish();
   watch.Wait();

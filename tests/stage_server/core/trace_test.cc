@@ -151,13 +151,12 @@ TEST_F(Trace, AnAttemptThatFailedLeavesNoSpans) {
   h_.DeliverAll();
   h_.FinishAllWork();
   ASSERT_EQ(h_.state(), State::kComputed);
-  EXPECT_THAT(Texts(computed()),
-              ElementsAre(absl::StrCat("WAIT UP mb 0, ", began, " +0"),
-                          absl::StrCat("FORWARD LOCAL mb 0, ", began, " +250"),
-                          absl::StrCat("FORWARD LOCAL mb 1, ", began + 250, " +250"),
-                          absl::StrCat("BACKWARD LOCAL mb 0, ", began + 500, " +250"),
-                          absl::StrCat("BACKWARD LOCAL mb 1, ", began + 750, " +250"),
-                          absl::StrCat("FINISH LOCAL mb 0, ", began + 1000, " +250")));
+  EXPECT_THAT(Texts(computed()), ElementsAre(absl::StrCat("WAIT UP mb 0, ", began, " +0"),
+                                             absl::StrCat("FORWARD LOCAL mb 0, ", began, " +250"),
+                                             absl::StrCat("FORWARD LOCAL mb 1, ", began + 250, " +250"),
+                                             absl::StrCat("BACKWARD LOCAL mb 0, ", began + 500, " +250"),
+                                             absl::StrCat("BACKWARD LOCAL mb 1, ", began + 750, " +250"),
+                                             absl::StrCat("FINISH LOCAL mb 0, ", began + 1000, " +250")));
 }
 
 TEST(SpanLog, ComputedStaysBelowWhatGrpcTakes) {
