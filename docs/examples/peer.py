@@ -27,7 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def compile_messages():
     """The modules of control.proto, layer.proto and link.proto."""
     folder = tempfile.TemporaryDirectory()
-    files = [f"proto/resbm/v1/{name}.proto" for name in ("control", "layer", "link")]
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "proto/resbm/v1").glob("*.proto")]
     subprocess.run(["protoc", f"--proto_path={ROOT}", f"--python_out={folder.name}", *files], check=True)
     sys.path.insert(0, folder.name)
     modules = [importlib.import_module(f"proto.resbm.v1.{name}_pb2") for name in ("control", "layer", "link")]
