@@ -7,7 +7,7 @@
 
 One residual block of 64 channels at 28x28 a stage, 16 micro-batches of 16, 1F1B, SGD, fp32 arithmetic, one thread a
 stage. torch: two processes over Gloo, whose tensors cross as fp32. resbm: two stage servers over gRPC and the
-coordinator, fp16 on the wire. Uncompressed and with a ResBM of r = 16, which in torch is the twin of tests/parity
+coordinator, fp16 on the wire; resbm-windows: the same with more micro-batches under way. Uncompressed and with a ResBM of r = 16, which in torch is the twin of tests/parity
 written into the two stage modules. Arms take turns, so that a machine that slows down slows all of them. With --rate
 the second stage is in a network namespace of its own (root), behind a pair of interfaces of that rate each way; without
 it all of it is loopback. Samples/s of the median step, the first two steps of each run left out.
@@ -40,6 +40,9 @@ optimizer { sgd { learning_rate: 0.01 momentum: 0.9 } }
 data { fashion_mnist {} limit_train: 2560 }
 run { steps: %d threads_per_stage: 1 evaluate: false signals: false }
 """
+
+# And what is added to the job. 1F1B's own windows are [2, 1].
+ARMS = {"torch": "", "resbm": "", "resbm-windows": "schedule { windows: [8, 1] }\n"}
 
 
 # One rank of torch.distributed.pipelining; writes the seconds of its steps.
@@ -154,9 +157,9 @@ def run_torch(machines, kind, steps, folder):
     return [SAMPLES / s for s in json.loads(pathlib.Path(out).read_text())[2:]]
 
 
-def run_resbm(machines, kind, steps, folder, binaries):
+def run_resbm(machines, kind, steps, folder, binaries, windows):
     job, servers, addresses = f"{folder}/job.textproto", [], []
-    pathlib.Path(job).write_text(JOB % (kind, steps))
+    pathlib.Path(job).write_text(JOB % (kind, steps) + windows)
     try:
         for prefix, host in zip(machines.prefix, machines.hosts):
             insecure = [] if host.startswith("127.") else ["--insecure"]
@@ -180,6 +183,7 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", help="of the link between the stages, as tc writes it, e.g. 20mbit; needs root")
+    parser.add_argument("--arms", default=",".join(ARMS), help="some of: %(default)s")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--kind", help=argparse.SUPPRESS)
     parser.add_argument("--address", help=argparse.SUPPRESS)
@@ -193,10 +197,11 @@ def main():
     try:
         for _ in range(arguments.rounds):
             for kind in ("IDENTITY", "RESBM"):
-                for name in ("torch", "resbm"):
+                for name in arguments.arms.split(","):
                     with tempfile.TemporaryDirectory() as folder:
                         run = (run_torch(machines, kind, arguments.steps, folder) if name == "torch" else
-                               run_resbm(machines, kind, arguments.steps, folder, (arguments.resbm, arguments.stage_server)))
+                               run_resbm(machines, kind, arguments.steps, folder, (arguments.resbm, arguments.stage_server),
+                                         ARMS[name]))
                     rates.setdefault((name, kind), []).append(statistics.median(run))
     finally:
         machines.close()
