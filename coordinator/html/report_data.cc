@@ -1,6 +1,7 @@
 #include "coordinator/html/report_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -27,7 +28,8 @@ using Json = nlohmann::ordered_json;
 // Of a curve 4 points each.
 constexpr int kCurveParts = 500;
 constexpr int kSignalParts = 150;
-constexpr int kBins = 40;
+constexpr int kMaxBins = 40;
+constexpr int kMinBins = 8;
 constexpr std::size_t kMaxSkipped = 500;
 constexpr std::size_t kMaxSpikes = 500;
 constexpr int kTimelineSteps = 3;
@@ -103,7 +105,8 @@ void AddCurves(const RunRecord& record, Json* run) {
     for (const auto& [name, curve] : values) (*run)["signals"][cut_point][name] = ToJson(Thin(curve, kSignalParts));
   }
   if (!seconds.empty()) {
-    const Histogram histogram = HistogramOf(seconds.values, kBins);
+    const int bins = std::clamp(static_cast<int>(2 * std::sqrt(seconds.values.size())), kMinBins, kMaxBins);
+    const Histogram histogram = HistogramOf(seconds.values, bins);
     (*run)["step_seconds"] = {
         {"from", histogram.from}, {"width", histogram.width}, {"counts", histogram.counts}, {"above", histogram.above}};
   }

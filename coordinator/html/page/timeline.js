@@ -132,7 +132,7 @@ const Timeline = (() => {
           shown = view;
           choices.forEach((choice, i) => choice.setAttribute("aria-pressed", views[i] === shown));
           group.setWhole(span(view));
-          Charts.draw(entry);
+          redraw();
         },
         {"aria-pressed": view === first},
       ),
@@ -142,8 +142,7 @@ const Timeline = (() => {
       () => {
         withLinks = !withLinks;
         linksToggle.setAttribute("aria-pressed", withLinks);
-        canvas.parentElement.style.height = height() + "px";
-        Charts.draw(entry);
+        redraw();
       },
       {"aria-pressed": true, title: "what crosses the links"},
     );
@@ -163,8 +162,15 @@ const Timeline = (() => {
         "to go back, Ctrl and wheel zooms, Shift and wheel moves. Pointing at a bar frames its micro-batch wherever " +
         "it goes.",
     });
-    const lanesShown = () => lanes.filter(lane => withLinks || lane.lane === 0);
+    // Inputs come a step ahead: in the step itself their lanes are empty.
+    const isShown = ({start, duration}) => start / 1e3 < shown.view.max && (start + duration) / 1e3 > shown.view.min;
+    const used = ({stage, lane}) => spans.some(s => s.stage === stage && s.lane === lane && isShown(s));
+    const lanesShown = () => lanes.filter(lane => lane.lane === 0 || (withLinks && used(lane)));
     const height = () => lanesShown().length * kLane + 92;
+    const redraw = () => {
+      canvas.parentElement.style.height = height() + "px";
+      Charts.draw(entry);
+    };
     const canvas = Elements.canvas(box, height(), "Timeline of the pipeline");
     entry = Charts.add(
       canvas,
