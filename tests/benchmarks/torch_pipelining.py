@@ -7,8 +7,8 @@
 
 One residual block of 64 channels at 28x28 a stage, 16 micro-batches of 16, 1F1B, SGD, fp32 arithmetic, one thread a
 stage. torch: two processes over Gloo, whose tensors cross as fp32. resbm: two stage servers over gRPC and the
-coordinator, fp16 on the wire; resbm-windows: the same with more micro-batches under way. Uncompressed and with a ResBM of r = 16, which in torch is the twin of tests/parity
-written into the two stage modules. Arms take turns, so that a machine that slows down slows all of them. With --rate
+coordinator, fp16 on the wire; resbm-windows: the same with more micro-batches under way. Uncompressed and with a ResBM
+of r = 16, which in torch is the twin of tests/parity written into the two stage modules. Arms take turns, so that a machine that slows down slows all of them. With --rate
 the second stage is in a network namespace of its own (root), behind a pair of interfaces of that rate each way; without
 it all of it is loopback. Samples/s of the median step, the first two steps of each run left out.
 """

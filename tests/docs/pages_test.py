@@ -18,6 +18,7 @@ del sys.argv[1:3]
 ROOT = pages.root()
 PAGES = pages.pages()
 FOLDERS = sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not p.name.startswith(("bazel-", ".git", "runs")))
+FILES = (".md", ".h", ".cc", ".py", ".safetensors", ".json", ".jsonl", ".textproto", ".html")
 OPTION = re.compile(r"(?<![\w-])(--?[a-z][a-z-]*)")
 
 
@@ -136,9 +137,7 @@ class Commands(unittest.TestCase):
                 if span.startswith("--"):
                     option = OPTION.match(span)
                     self.assertIn(option.group(1), everywhere | other, where)
-                elif span.startswith("resbm ") and not (span.split()[1].rstrip(":") not in COMMANDS) and ":" not in span.split()[1]:
-                    check(where, span)
-                elif span.startswith("stage_server "):
+                elif re.match(rf"(resbm ({'|'.join(COMMANDS)})|stage_server) ", span):
                     check(where, span)
 
 
@@ -169,7 +168,7 @@ class Names(unittest.TestCase):
         for name, page in PAGES.items():
             for line, span in page.spans:
                 path = re.match(r"([a-z_]+(?:\[\d\]|\.\d+)?(?:\.[a-z_0-9]+(?:\[\d\])?)+)(?:=.*)?$", span)
-                if path and path.group(1).split(".")[0].split("[")[0] in first and not span.endswith((".md", ".h", ".cc", ".py", ".safetensors", ".json", ".jsonl", ".textproto")):
+                if path and path.group(1).split(".")[0].split("[")[0] in first and not span.endswith(FILES):
                     self.assertTrue(field_exists(path.group(1)), f"{name}:{line}: no job field {span}")
             texts = [(b.line, b.text) for b in page.commands()] + page.spans
             for line, text in texts:
