@@ -71,7 +71,7 @@ const Curves = (() => {
     };
   }
 
-  // {parent, title, note, lines, format (of values), yTitle, canLog, log, group, height, wide, zero}
+  // {parent, title, note, lines, format (of values), yTitle, canLog, log, group, height, zero, and as a card}
   function card(options) {
     const lines = options.lines.filter(line => line.data.length > 0);
     let logarithmic = Boolean(options.log);
@@ -89,7 +89,7 @@ const Curves = (() => {
       );
       controls.push(toggle);
     }
-    const box = Elements.card(options.parent, {title: options.title, note: options.note, wide: options.wide, controls});
+    const box = Elements.card(options.parent, {...options, controls});
     const canvas = Elements.canvas(box, options.height || 240, options.title + " over the steps");
     entry = Charts.add(
       canvas,

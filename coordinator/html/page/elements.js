@@ -32,10 +32,11 @@ const Elements = (() => {
   }
 
   // A card with a heading; what goes into it is appended by the caller. `controls`: elements beside the heading.
-  function card(parent, {title, note, wide = false, long = false, controls = []}) {
+  // It takes half of the width, or a third, or all of it.
+  function card(parent, {title, note, wide = false, third = false, long = false, controls = []}) {
     const element = make(
       "article",
-      {class: "card" + (wide ? " wide" : "") + (long ? " long" : "")},
+      {class: "card" + (wide ? " wide" : third ? " third" : "") + (long ? " long" : "")},
       make(
         "header",
         {},

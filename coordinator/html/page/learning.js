@@ -67,6 +67,20 @@ const Learning = (() => {
     return lines;
   }
 
+  function accuracyLines(data) {
+    return data.runs
+      .map(run => ({run, evaluations: (run.evaluations || []).filter(e => e.top1 !== undefined)}))
+      .filter(({evaluations}) => evaluations.length > 1) // one is a figure, not a curve
+      .map(({run, evaluations}) => ({
+        label: run.name,
+        legend: Runs.legend(data, run),
+        key: Runs.seriesOf(data, run),
+        color: colorOf(data, run),
+        points: true,
+        data: evaluations.map(e => ({x: e.step, y: e.top1})),
+      }));
+  }
+
   function draw(page, data, group) {
     const lines = data.runs.flatMap(run => lossLines(data, run));
     if (!lines.length) return;
@@ -75,48 +89,18 @@ const Learning = (() => {
     );
     const loss = (value, exact) => Format.number(value, exact ? 5 : 3);
     Curves.card({parent: cards, title: "Loss", lines, format: loss, canLog: true, group, height: 320, wide: true});
-    // One evaluation is a figure, not a curve.
-    const evaluated = data.runs.filter(
-      run => run.evaluations && run.evaluations.filter(e => e.top1 !== undefined).length > 1,
-    );
-    if (evaluated.length) {
-      Curves.card({
-        parent: cards,
-        title: "Top-1 accuracy on the test set",
-        group,
-        format: v => Format.percent(v),
-        lines: evaluated.map(run => ({
-          label: run.name,
-          legend: Runs.legend(data, run),
-          key: Runs.seriesOf(data, run),
-          color: colorOf(data, run),
-          points: true,
-          data: run.evaluations.filter(e => e.top1 !== undefined).map(e => ({x: e.step, y: e.top1})),
-        })),
-      });
-    }
-    const rates = Runs.curves(data, "learning_rate");
-    if (rates.length)
-      Curves.card({
-        parent: cards,
-        title: "Learning rate",
-        lines: rates,
-        group,
-        format: v => Format.number(v, 3),
-        zero: true,
-      });
-    const norms = Runs.curves(data, "grad_norm");
-    if (norms.length) {
-      Curves.card({
-        parent: cards,
+    const charts = [
+      {title: "Top-1 accuracy on the test set", lines: accuracyLines(data), format: v => Format.percent(v)},
+      {title: "Learning rate", lines: Runs.curves(data, "learning_rate"), format: v => Format.number(v, 3), zero: true},
+      {
         title: "Gradient norm",
         note: "of the mean gradient, before clipping",
-        lines: norms,
-        group,
+        lines: Runs.curves(data, "grad_norm"),
         format: v => Format.number(v, 3),
         canLog: true,
-      });
-    }
+      },
+    ].filter(chart => chart.lines.length);
+    for (const chart of charts) Curves.card({parent: cards, group, third: charts.length === 3, ...chart});
   }
 
   return {draw};

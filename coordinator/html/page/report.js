@@ -2,7 +2,9 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const page = document.getElementById("page");
-  const steps = Zoom.group();
+  // All curves go over the same steps.
+  const last = Math.max(0, ...data.runs.flatMap(run => Object.values(run.curves).map(curve => curve.steps.at(-1))));
+  const steps = Zoom.group({min: 0, max: last || undefined});
   Charts.setDefaults();
 
   Header.draw(page, data);
