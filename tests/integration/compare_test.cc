@@ -10,25 +10,20 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/small_images.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/program_test.h"
 
 namespace resbm {
 namespace {
 
 using nlohmann::json;
-using testing::CountProcesses;
 using testing::Finished;
 using ::testing::HasSubstr;
-using testing::NewFolder;
 using ::testing::Not;
 using testing::ReadFileOrDie;
 using testing::RunProgram;
-using testing::SmallMnistJob;
+using testing::Strings;
 using testing::Subprocess;
 using testing::WaitUntil;
-using testing::WriteFileOrDie;
-using testing::WriteSmallMnist;
 
 // 80 samples: two steps an epoch.
 constexpr char kShort[] = R"pb(
@@ -40,57 +35,39 @@ constexpr char kShort[] = R"pb(
   run { epochs: 3 evaluation_micro_batch: 15 }
 )pb";
 
-class Commands : public ::testing::Test {
+class Commands : public testing::ImageProgramTest {
  protected:
-  static void SetUpTestSuite() { data_ = new std::string(WriteSmallMnist(80, 30)); }
+  Commands() : ImageProgramTest(80, 30) { WriteJob(kShort); }
 
-  void SetUp() override {
-    folder_ = NewFolder("commands");
-    resbm_ = testing::RunfileFromEnvironment("RESBM");
-    stage_server_ = folder_ + "/stage_server";
-    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
-    WriteFileOrDie(Job(), SmallMnistJob(*data_, kShort));
-  }
-  void TearDown() override { EXPECT_EQ(CountProcesses(stage_server_), 0); }
-
-  std::string Job() { return folder_ + "/job.textproto"; }
-
-  // With the job and the local stage server.
-  std::vector<std::string> Command(const std::string& command, std::vector<std::string> more) {
-    std::vector<std::string> argv = {resbm_,           command,       "--job",    Job(),
-                                     "--stage-server", stage_server_, "--device", "cpu"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    return argv;
+  // With the job, in local stages.
+  Strings Command(const std::string& command, int stages, const Strings& more) {
+    Strings arguments = {command, "--job", Path("job.textproto"), "--local-stages", std::to_string(stages)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Resbm(arguments);
   }
 
-  std::string Train(const std::string& name, std::vector<std::string> more) {
-    const std::string dir = folder_ + "/" + name;
-    more.insert(more.end(), {"--run-dir", dir, "-q"});
-    const Finished run = RunProgram(Command("train", more));
+  std::string Train(const std::string& run_dir, int stages, const Strings& sets = {}) {
+    const Finished run = RunProgram(TrainOf("job.textproto", run_dir, stages, sets));
     EXPECT_EQ(run.code, 0) << run.err;
-    return dir;
+    return Path(run_dir);
   }
-
-  static std::string* data_;
-  std::string folder_, resbm_, stage_server_;
 };
-std::string* Commands::data_ = nullptr;
 
 TEST_F(Commands, CompareGroupsSeedsAndFailsTheGateThatIsBroken) {
-  const std::string base = Train("base", {"--local-stages", "2", "--set", "boundary.kind=IDENTITY"});
-  const std::string one = Train("one", {"--local-stages", "2"});
-  const std::string two = Train("two", {"--local-stages", "2", "--set", "seed=4"});
-  const Finished table = RunProgram({resbm_, "compare", base, one, two, "--csv", folder_ + "/out.csv"});
+  const std::string base = Train("base", 2, {"boundary.kind=IDENTITY"});
+  const std::string one = Train("one", 2);
+  const std::string two = Train("two", 2, {"seed=4"});
+  const Finished table = Run({"compare", base, one, two, "--csv", Path("out.csv")});
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("kind=IDENTITY"));
   EXPECT_THAT(table.out, HasSubstr("no verdict: 1 seed, 3 are needed"));
   EXPECT_THAT(table.out, HasSubstr("seeds 3, 4, not 3 as for kind=IDENTITY"));
-  EXPECT_THAT(ReadFileOrDie(folder_ + "/out.csv"), HasSubstr("\nkind=RESBM,bytes_per_step,2,"));
+  EXPECT_THAT(ReadFileOrDie(Path("out.csv")), HasSubstr("\nkind=RESBM,bytes_per_step,2,"));
 
-  const std::vector<std::string> gates = {"--gate", "bytes_rise=-50", "--gate", "samples_per_second_drop=-1000000"};
-  std::vector<std::string> argv = {resbm_, "compare", "--json", "--arm", "a=" + base, "--arm", "b=" + one + "," + two};
+  const Strings gates = {"--gate", "bytes_rise=-50", "--gate", "samples_per_second_drop=-1000000"};
+  Strings argv = {"compare", "--json", "--arm", "a=" + base, "--arm", "b=" + one + "," + two};
   argv.insert(argv.end(), gates.begin(), gates.end());
-  const Finished gated = RunProgram(argv);
+  const Finished gated = Run(argv);
   EXPECT_EQ(gated.code, 1);
   EXPECT_THAT(gated.err, HasSubstr("gate failed: b: samples_per_second_drop"));
   EXPECT_THAT(gated.err, Not(HasSubstr("bytes_rise")));
@@ -105,13 +82,12 @@ TEST_F(Commands, CompareGroupsSeedsAndFailsTheGateThatIsBroken) {
 }
 
 TEST_F(Commands, CompareRefusesWhatIsNoRun) {
-  for (const std::vector<std::string>& argv :
-       std::vector<std::vector<std::string>>{{resbm_, "compare"},
-                                             {resbm_, "compare", folder_ + "/nowhere"},
-                                             {resbm_, "compare", folder_},
-                                             {resbm_, "compare", folder_, "--gate", "nonsense=1"},
-                                             {resbm_, "compare", "--arm", "x"}}) {
-    const Finished run = RunProgram(argv);
+  for (const Strings& argv : std::vector<Strings>{{"compare"},
+                                                  {"compare", Path("nowhere")},
+                                                  {"compare", folder_},
+                                                  {"compare", folder_, "--gate", "nonsense=1"},
+                                                  {"compare", "--arm", "x"}}) {
+    const Finished run = Run(argv);
     EXPECT_EQ(run.code, 2);
     EXPECT_THAT(run.err, HasSubstr("resbm compare: "));
     EXPECT_EQ(run.out, "");
@@ -119,15 +95,15 @@ TEST_F(Commands, CompareRefusesWhatIsNoRun) {
 }
 
 TEST_F(Commands, VerifyFindsThePipelineEqualInEveryBit) {
-  const Finished run = RunProgram(Command("verify", {"--local-stages", "3", "--steps", "4", "-q"}));
+  const Finished run = RunProgram(Command("verify", 3, {"--steps", "4"}));
   EXPECT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("equal in every bit: 1 stage and 3 stages, 4 steps"));
   EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 1);
 }
 
 TEST_F(Commands, VerifySaysWhereADifferenceBegins) {
-  const Finished run = RunProgram(
-      Command("verify", {"--local-stages", "2", "-q", "--json", "--split-set", "optimizer.adamw.learning_rate=0.011"}));
+  const Finished run =
+      RunProgram(Command("verify", 2, {"--json", "--split-set", "optimizer.adamw.learning_rate=0.011"}));
   EXPECT_EQ(run.code, 1) << run.err;
   const json out = json::parse(run.out);
   EXPECT_EQ(out["equal"], false);
@@ -138,31 +114,31 @@ TEST_F(Commands, VerifySaysWhereADifferenceBegins) {
 }
 
 TEST_F(Commands, VerifyComparesTwoRunsThatAreThere) {
-  const std::string a = Train("a", {"--local-stages", "1"});
-  const std::string b = Train("b", {"--local-stages", "2"});
-  const std::string c = Train("c", {"--local-stages", "1", "--set", "seed=4"});
-  EXPECT_EQ(RunProgram({resbm_, "verify", "--run-dir", a, "--against", b}).code, 0);
-  const Finished other = RunProgram({resbm_, "verify", "--run-dir", a, "--against", c});
+  const std::string a = Train("a", 1);
+  const std::string b = Train("b", 2);
+  const std::string c = Train("c", 1, {"seed=4"});
+  EXPECT_EQ(Run({"verify", "--run-dir", a, "--against", b}).code, 0);
+  const Finished other = Run({"verify", "--run-dir", a, "--against", c});
   EXPECT_EQ(other.code, 1) << other.err;
   EXPECT_THAT(other.out, HasSubstr("NOT EQUAL"));
   EXPECT_THAT(other.out, HasSubstr("step 1: loss"));
-  EXPECT_EQ(RunProgram({resbm_, "verify", "--run-dir", a}).code, 2);
-  EXPECT_EQ(RunProgram({resbm_, "verify"}).code, 2);
+  EXPECT_EQ(Run({"verify", "--run-dir", a}).code, 2);
+  EXPECT_EQ(Run({"verify"}).code, 2);
 }
 
 TEST_F(Commands, VerifyWithOneStageIsNoVerification) {
-  const Finished run = RunProgram(Command("verify", {"--local-stages", "1", "-q"}));
+  const Finished run = RunProgram(Command("verify", 1, {"-q"}));
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("nothing was split"));
 }
 
 TEST_F(Commands, SweepTrainsEachValueAndGivesAdvice) {
-  const Finished run = RunProgram(Command("sweep", {"--values", "2,8", "--seeds", "1", "--fraction", "0.5", "--budget",
-                                                    "100", "--runs", folder_ + "/r", "-q"}));
+  const Finished run = RunProgram(Command(
+      "sweep", 2, {"--values", "2,8", "--seeds", "1", "--fraction", "0.5", "--budget", "100", "--runs", Path("r")}));
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("50 % of the training data"));
   EXPECT_THAT(run.out, HasSubstr("no verdict: 1 seed an arm"));
-  const json sweep = json::parse(ReadFileOrDie(folder_ + "/r/small-sweep-1/sweep.json"));
+  const json sweep = json::parse(ReadFileOrDie(Path("r/small-sweep-1/sweep.json")));
   EXPECT_EQ(sweep["complete"], true);
   EXPECT_EQ(sweep["training_samples"], 40);
   EXPECT_EQ(sweep["chosen"], "ratio=8");  // everything is within 100 points
@@ -179,19 +155,19 @@ TEST_F(Commands, SweepTrainsEachValueAndGivesAdvice) {
 }
 
 TEST_F(Commands, SweepChecksEveryArmBeforeTheFirstIsTrained) {
-  const Finished run = RunProgram(Command("sweep", {"--values", "2,3", "--runs", folder_ + "/r"}));
+  const Finished run = RunProgram(Command("sweep", 2, {"--values", "2,3", "--runs", Path("r")}));
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("3 does not divide 8 channels"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/r"));
+  EXPECT_FALSE(std::filesystem::exists(Path("r")));
 }
 
 TEST_F(Commands, SweepEndsAHopelessArm) {
   // At a rate of 30 the loss explodes; 20 steps, so that there are tenths.
-  const Finished run =
-      RunProgram(Command("sweep", {"--field", "optimizer.adamw.learning_rate", "--values", "0.01,30", "--seeds", "2",
-                                   "--fraction", "1", "--set", "run.steps=20", "--runs", folder_ + "/r", "-q"}));
+  const Finished run = RunProgram(Command("sweep", 2,
+                                          {"--field", "optimizer.adamw.learning_rate", "--values", "0.01,30", "--seeds",
+                                           "2", "--fraction", "1", "--set", "run.steps=20", "--runs", Path("r")}));
   ASSERT_EQ(run.code, 0) << run.err;
-  const json sweep = json::parse(ReadFileOrDie(folder_ + "/r/small-sweep-1/sweep.json"));
+  const json sweep = json::parse(ReadFileOrDie(Path("r/small-sweep-1/sweep.json")));
   EXPECT_EQ(sweep["arms"][0]["ended"], 2);
   EXPECT_EQ(sweep["arms"][1]["stopped_early"], true);
   EXPECT_EQ(sweep["arms"][1]["ended"], 1);  // the second seed was not tried
@@ -200,8 +176,8 @@ TEST_F(Commands, SweepEndsAHopelessArm) {
 }
 
 TEST_F(Commands, AnInterruptedSweepKeepsWhatEnded) {
-  Subprocess run(Command("sweep", {"--values", "2,4", "--seeds", "50", "--runs", folder_ + "/r", "-q"}));
-  const std::string file = folder_ + "/r/small-sweep-1/sweep.json";
+  Subprocess run(Command("sweep", 2, {"--values", "2,4", "--seeds", "50", "--runs", Path("r")}));
+  const std::string file = Path("r/small-sweep-1/sweep.json");
   ASSERT_TRUE(WaitUntil([&] { return std::filesystem::exists(file) || !run.running(); }));
   run.Signal(SIGINT);
   EXPECT_EQ(run.Wait(), 130) << run.Stderr();

@@ -1,10 +1,10 @@
 // Bad input, from the command line on: one clear line, the documented exit code, nothing left behind.
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
@@ -12,56 +12,50 @@
 
 #include "proto/resbm/v1/control.grpc.pb.h"
 #include "proto/resbm/v1/link.grpc.pb.h"
+#include "tests/support/program_test.h"
 #include "tests/support/small_images.h"
-#include "tests/support/subprocess.h"
 
 namespace resbm {
 namespace {
 
+using testing::Finished;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::CountProcesses;
-using testing::Finished;
-using testing::NewFolder;
 using testing::RunProgram;
-using testing::SmallMnistJob;
+using testing::Strings;
 using testing::WriteFileOrDie;
 using testing::WriteSmallMnist;
 
-class Errors : public ::testing::Test {
+class Errors : public testing::ImageProgramTest {
  protected:
-  static void SetUpTestSuite() { data_ = new std::string(WriteSmallMnist(20, 10)); }
+  Errors() : ImageProgramTest(20, 10) { WriteJob(""); }
 
-  void SetUp() override {
-    folder_ = NewFolder("errors");
-    resbm_ = testing::RunfileFromEnvironment("RESBM");
-    stage_server_ = folder_ + "/stage_server";
-    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
-    WriteJob("");
-  }
-
-  // Nothing may stay: no run directory, no stage server.
+  // No run directory may stay.
   void TearDown() override {
-    EXPECT_FALSE(std::filesystem::exists(folder_ + "/run"));
-    EXPECT_EQ(CountProcesses(stage_server_), 0);
+    ImageProgramTest::TearDown();
+    EXPECT_FALSE(std::filesystem::exists(Path("run")));
   }
 
-  void WriteJob(const std::string& more) {
-    WriteFileOrDie(Job(), SmallMnistJob(*data_, "optimizer { sgd {} }\n" + more));
-  }
-  std::string Job() { return folder_ + "/job.textproto"; }
+  void WriteJob(const std::string& more) { ImageProgramTest::WriteJob("optimizer { sgd {} }\n" + more); }
+  std::string Job() { return Path("job.textproto"); }
 
-  Finished Train(std::vector<std::string> more) {
-    std::vector<std::string> argv = {resbm_, "train", "--job", Job(), "--run-dir", folder_ + "/run", "--stage-server",
-                                     stage_server_};
-    argv.insert(argv.end(), more.begin(), more.end());
-    return RunProgram(argv);
+  // On local stages unless told otherwise.
+  Finished Train(const Strings& more) {
+    Strings arguments = {"train", "--job", Job(), "--run-dir", Path("run")};
+    if (std::find(more.begin(), more.end(), "--stages") == more.end() &&
+        std::find(more.begin(), more.end(), "--local-stages") == more.end()) {
+      arguments.insert(arguments.end(), {"--local-stages", "2"});
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
   }
-
-  static std::string* data_;
-  std::string folder_, resbm_, stage_server_;
+  // A run that ended well.
+  std::string Done() {
+    const Finished run = RunProgram(TrainOf("job.textproto", "done", 2, {"run.steps=1", "run.evaluate=false"}));
+    EXPECT_EQ(run.code, 0) << run.err;
+    return Path("done");
+  }
 };
-std::string* Errors::data_ = nullptr;
 
 TEST_F(Errors, AnUnknownFieldNamesItsLineAndTheNearestName) {
   WriteJob("bondary { ratio: 4 }\n");
@@ -85,7 +79,7 @@ TEST_F(Errors, MoreStagesThanCutsAllow) {
 }
 
 TEST_F(Errors, AMissingDataFile) {
-  const Finished run = Train({"--set", "data.mnist.directory=" + folder_ + "/nowhere"});
+  const Finished run = Train({"--set", "data.mnist.directory=" + Path("nowhere")});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("nowhere"));
 }
@@ -128,10 +122,10 @@ TEST_F(Errors, AnUnreachableStageIsNamedByTheDeadline) {
 }
 
 TEST_F(Errors, AnExistingRunDirectoryIsNeverOverwritten) {
-  const std::string existing = folder_ + "/existing";
+  const std::string existing = Path("existing");
   std::filesystem::create_directories(existing);
   WriteFileOrDie(existing + "/precious", "data");
-  const Finished run = RunProgram({resbm_, "train", "--job", Job(), "--run-dir", existing, "--stage-server", stage_server_});
+  const Finished run = Run({"train", "--job", Job(), "--run-dir", existing, "--local-stages", "2"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr(existing));
   EXPECT_EQ(testing::ReadFileOrDie(existing + "/precious"), "data");
@@ -139,31 +133,30 @@ TEST_F(Errors, AnExistingRunDirectoryIsNeverOverwritten) {
 }
 
 TEST_F(Errors, UsageErrorsAreCodeTwo) {
-  EXPECT_EQ(RunProgram({resbm_, "trian"}).code, 2);
-  EXPECT_EQ(RunProgram({resbm_, "train"}).code, 2);
-  EXPECT_EQ(RunProgram({resbm_, "train", "--job", folder_ + "/no-such-job"}).code, 2);
+  EXPECT_EQ(Run({"trian"}).code, 2);
+  EXPECT_EQ(Run({"train"}).code, 2);
+  EXPECT_EQ(Run({"train", "--job", Path("no-such-job")}).code, 2);
   EXPECT_EQ(Train({"--stages", "127.0.0.1"}).code, 2);
   EXPECT_EQ(Train({"--stages", "127.0.0.1:5,127.0.0.1:5"}).code, 2);
   EXPECT_EQ(Train({"--stages", "127.0.0.1:5", "--local-stages", "2"}).code, 2);
-  EXPECT_EQ(RunProgram({resbm_, "--help"}).code, 0);
-  EXPECT_EQ(RunProgram({resbm_, "--version"}).code, 0);
+  EXPECT_EQ(Run({"--help"}).code, 0);
+  EXPECT_EQ(Run({"--version"}).code, 0);
 }
 
 TEST_F(Errors, NoStageServerProgramSaysWhichWasLookedFor) {
-  const Finished run = RunProgram({resbm_, "train", "--job", Job(), "--run-dir", folder_ + "/run", "--stage-server",
-                            folder_ + "/missing", "--local-stages", "2"});
+  const Finished run = RunProgram({resbm_, "train", "--job", Job(), "--run-dir", Path("run"), "--stage-server",
+                                   Path("missing"), "--local-stages", "2"});
   EXPECT_EQ(run.code, 2);
-  EXPECT_THAT(run.err, HasSubstr(folder_ + "/missing"));
+  EXPECT_THAT(run.err, HasSubstr(Path("missing")));
 }
 
 TEST_F(Errors, ATakenPortEndsTheStageServerWithCodeTwo) {
-  testing::Subprocess first({stage_server_, "--listen", "127.0.0.1:0", "--device", "cpu"});
-  const std::string address = first.WaitForLine("LISTENING ");
-  ASSERT_NE(address, "");
+  std::string address;
+  const auto first = StartStage(&address);
   const Finished second = RunProgram({stage_server_, "--listen", address, "--device", "cpu"});
   EXPECT_EQ(second.code, 2);
   EXPECT_THAT(second.err, HasSubstr(address));
-  EXPECT_TRUE(first.running());
+  EXPECT_TRUE(first->running());
 }
 
 TEST_F(Errors, AWorkerOfAnotherVersionIsRefusedWithBothVersions) {
@@ -227,8 +220,8 @@ TEST_F(Errors, AnInterruptWhileTheStagesLoadLeavesNothingBehind) {
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   const auto server = builder.BuildAndStart();
-  testing::Subprocess run({resbm_, "train", "--job", Job(), "--run-dir", folder_ + "/run", "--stages",
-                           "127.0.0.1:" + std::to_string(port)});
+  testing::Subprocess run(
+      {resbm_, "train", "--job", Job(), "--run-dir", Path("run"), "--stages", "127.0.0.1:" + std::to_string(port)});
   ASSERT_TRUE(testing::WaitUntil([&] { return service.loading.load(); }));
   run.Signal(SIGINT);
   EXPECT_EQ(run.Wait(), 130) << run.Stderr();
@@ -236,54 +229,45 @@ TEST_F(Errors, AnInterruptWhileTheStagesLoadLeavesNothingBehind) {
 }
 
 TEST_F(Errors, AStageThatRefusesTheJobSaysWhyAlsoWhereWeightsAreSentToIt) {
-  const std::string run = folder_ + "/done";
-  ASSERT_EQ(RunProgram({resbm_, "train", "--job", Job(), "--run-dir", run, "--stage-server", stage_server_, "--device", "cpu",
-                 "--set", "run.steps=1", "--set", "run.evaluate=false", "-q"})
-                .code,
-            0);
-  testing::Subprocess stage({stage_server_, "--listen", "127.0.0.1:0", "--device", "cpu", "--threads", "1"});
-  const std::string address = stage.WaitForLine("LISTENING ");
-  ASSERT_NE(address, "");
-  const Finished eval = RunProgram({resbm_, "eval", "--run-dir", run, "--stages", address, "--set", "run.threads_per_stage=2"});
+  const std::string run = Done();
+  std::string address;
+  const auto stage = StartStage(&address, {"--threads", "1"});
+  const Finished eval = Run({"eval", "--run-dir", run, "--stages", address, "--set", "run.threads_per_stage=2"});
   EXPECT_EQ(eval.code, 3);
   EXPECT_THAT(eval.err, HasSubstr("--threads 1"));
-  EXPECT_TRUE(stage.running());
+  EXPECT_TRUE(stage->running());
 }
 
 TEST_F(Errors, WeightsOfAnotherModelAreAFilesFault) {
-  const std::string run = folder_ + "/done";
-  ASSERT_EQ(RunProgram({resbm_, "train", "--job", Job(), "--run-dir", run, "--stage-server", stage_server_, "--device", "cpu",
-                 "--set", "run.steps=1", "--set", "run.evaluate=false", "-q"})
-                .code,
-            0);
-  const Finished other = RunProgram({resbm_, "eval", "--run-dir", run, "--stage-server", stage_server_, "--device", "cpu",
-                              "--set", "model.resnet.stem.channels=16"});
+  const std::string run = Done();
+  const Finished other =
+      Run({"eval", "--run-dir", run, "--local-stages", "2", "--set", "model.resnet.stem.channels=16"});
   EXPECT_EQ(other.code, 2) << other.err;
   EXPECT_THAT(other.err, HasSubstr("stem"));
-  const Finished missing = RunProgram({resbm_, "eval", "--run-dir", folder_ + "/none", "--stage-server", stage_server_});
+  const Finished missing = Run({"eval", "--run-dir", Path("none"), "--local-stages", "2"});
   EXPECT_EQ(missing.code, 2);
 }
 
 TEST_F(Errors, InitWritesAJobThatTrainAcceptsAndOverwritesNothing) {
-  const std::string path = folder_ + "/new.textproto";
-  EXPECT_EQ(RunProgram({resbm_, "init", path}).code, 0);
+  const std::string path = Path("new.textproto");
+  EXPECT_EQ(Run({"init", path}).code, 0);
   const std::string text = testing::ReadFileOrDie(path);
   EXPECT_THAT(text, HasSubstr("fashion_mnist"));
-  const Finished again = RunProgram({resbm_, "init", path});
+  const Finished again = Run({"init", path});
   EXPECT_EQ(again.code, 2);
   EXPECT_THAT(again.err, HasSubstr(path));
   EXPECT_EQ(testing::ReadFileOrDie(path), text);
-  EXPECT_EQ(RunProgram({resbm_, "init", "--preset", "nonsense", "-"}).code, 2);
-  const Finished gpt = RunProgram({resbm_, "init", "--preset", "byte-gpt", "-"});
+  EXPECT_EQ(Run({"init", "--preset", "nonsense", "-"}).code, 2);
+  const Finished gpt = Run({"init", "--preset", "byte-gpt", "-"});
   EXPECT_EQ(gpt.code, 0);
   EXPECT_THAT(gpt.out, HasSubstr("transformer"));
 }
 
 TEST_F(Errors, FieldsExplainsOneOrSaysWhichIsNear) {
-  const Finished ratio = RunProgram({resbm_, "fields", "boundary.ratio"});
+  const Finished ratio = Run({"fields", "boundary.ratio"});
   EXPECT_EQ(ratio.code, 0);
   EXPECT_THAT(ratio.out, HasSubstr("16"));
-  EXPECT_EQ(RunProgram({resbm_, "fields", "boundary.rato"}).code, 2);
+  EXPECT_EQ(Run({"fields", "boundary.rato"}).code, 2);
 }
 
 }  // namespace

@@ -1,31 +1,25 @@
 // `resbm train` from given weights, over real gRPC on loopback: what comes from the file, what from the seed, and
 // what a file that does not fit is answered.
-#include <cstring>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/base/safetensors.h"
-#include "tests/support/small_images.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/program_test.h"
 
 namespace resbm {
 namespace {
 
+using testing::Finished;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::CountProcesses;
-using testing::Finished;
-using testing::NewFolder;
 using testing::ReadFileOrDie;
 using testing::RunProgram;
-using testing::SmallMnistJob;
+using testing::Strings;
 using testing::WriteFileOrDie;
-using testing::WriteSmallMnist;
 
 // A rate that is 0 as a float, so that every weight stays as it is: what a run started from is what it saves.
 constexpr char kFrozen[] = R"pb(
@@ -35,51 +29,35 @@ constexpr char kFrozen[] = R"pb(
 )pb";
 constexpr char kTraining[] = R"pb(
   batch { samples: 20 micro_batches: 3 }
-  optimizer { muon { learning_rate: 0.02 adamw { learning_rate: 0.002 } } clip_norm: 1 }
+  optimizer {
+    muon {
+      learning_rate: 0.02
+      adamw { learning_rate: 0.002 }
+    }
+    clip_norm: 1
+  }
   run { steps: 2 evaluate: false }
 )pb";
 
-class InitFrom : public ::testing::Test {
+class InitFrom : public testing::ImageProgramTest {
  protected:
-  static void SetUpTestSuite() { data_ = new std::string(WriteSmallMnist(40, 10)); }
+  InitFrom() : ImageProgramTest(40, 10) {
+    WriteJob(kFrozen, "frozen.textproto");
+    WriteJob(kTraining, "training.textproto");
+  }
 
-  void SetUp() override {
-    folder_ = NewFolder("init-from");
-    resbm_ = testing::RunfileFromEnvironment("RESBM");
-    stage_server_ = folder_ + "/stage_server";
-    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
-    WriteFileOrDie(folder_ + "/frozen.textproto", SmallMnistJob(*data_, kFrozen));
-    WriteFileOrDie(folder_ + "/training.textproto", SmallMnistJob(*data_, kTraining));
+  Finished Train(const std::string& job, const std::string& run_dir, int stages, const Strings& sets = {}) {
+    return RunProgram(TrainOf(job + ".textproto", run_dir, stages, sets));
   }
-  void TearDown() override { EXPECT_EQ(CountProcesses(stage_server_), 0); }
-
-  Finished Train(const std::string& job, const std::string& run_dir, int stages, std::vector<std::string> more = {}) {
-    std::vector<std::string> argv = {resbm_, "train", "--job", folder_ + "/" + job + ".textproto", "--run-dir",
-                                     folder_ + "/" + run_dir, "--local-stages", std::to_string(stages),
-                                     "--stage-server", stage_server_, "--device", "cpu"};
-    for (const std::string& set : more) argv.insert(argv.end(), {"--set", set});
-    return RunProgram(argv);
-  }
-  std::string ModelFile(const std::string& run_dir) { return folder_ + "/" + run_dir + "/model.safetensors"; }
-  std::map<std::string, std::string> Tensors(const std::string& run_dir) {
-    const std::string bytes = ReadFileOrDie(ModelFile(run_dir));
-    const SafetensorsFile file = *ParseSafetensors(bytes);
-    std::map<std::string, std::string> tensors;
-    for (const SafetensorsEntry& tensor : file.tensors) tensors[tensor.name] = std::string(tensor.data);
-    return tensors;
-  }
+  std::string ModelFile(const std::string& run_dir) { return Path(run_dir, "model.safetensors"); }
   // The run must be refused as bad input and leave nothing.
-  void ExpectRefused(const std::vector<std::string>& sets, const std::vector<std::string>& says) {
+  void ExpectRefused(const Strings& sets, const Strings& says) {
     const Finished run = Train("frozen", "refused", 2, sets);
     EXPECT_EQ(run.code, 2) << run.err;
     for (const std::string& part : says) EXPECT_THAT(run.err, HasSubstr(part));
-    EXPECT_FALSE(std::filesystem::exists(folder_ + "/refused"));
+    EXPECT_FALSE(std::filesystem::exists(Path("refused")));
   }
-
-  static std::string* data_;
-  std::string folder_, resbm_, stage_server_;
 };
-std::string* InitFrom::data_ = nullptr;
 
 TEST_F(InitFrom, ATrainedModelIsWhereTheNextRunStarts) {
   ASSERT_EQ(Train("training", "first", 2).code, 0);
@@ -93,8 +71,8 @@ TEST_F(InitFrom, ATrainedModelIsWhereTheNextRunStarts) {
 TEST_F(InitFrom, AnUncompressedModelGetsAResbmAtOneCut) {
   ASSERT_EQ(Train("training", "plain", 1, {"boundary.kind=IDENTITY"}).code, 0);
   ASSERT_EQ(Train("frozen", "seeded", 1).code, 0);
-  const std::vector<std::string> sets = {"boundary.kind=IDENTITY", "cut_point[1].boundary={kind: RESBM ratio: 4}",
-                                         "init_from={path: '" + ModelFile("plain") + "' strict: false}"};
+  const Strings sets = {"boundary.kind=IDENTITY", "cut_point[1].boundary={kind: RESBM ratio: 4}",
+                        "init_from={path: '" + ModelFile("plain") + "' strict: false}"};
   const Finished run = Train("frozen", "grafted", 2, sets);
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("from the seed (boundaries.group0_1."));
@@ -105,8 +83,9 @@ TEST_F(InitFrom, AnUncompressedModelGetsAResbmAtOneCut) {
     EXPECT_EQ(bytes, (added ? seeded : plain).at(name)) << name;
   }
   // And back: the boundary's tensors are left out.
-  const Finished back = Train("frozen", "back", 1,
-                              {"boundary.kind=IDENTITY", "init_from={path: '" + ModelFile("grafted") + "' strict: false}"});
+  const Finished back =
+      Train("frozen", "back", 1,
+            {"boundary.kind=IDENTITY", "init_from={path: '" + ModelFile("grafted") + "' strict: false}"});
   ASSERT_EQ(back.code, 0) << back.err;
   EXPECT_EQ(Tensors("back"), plain);
 }
@@ -128,8 +107,8 @@ TEST_F(InitFrom, AFileThatDoesNotFitIsOneClearLineAndLeavesNothing) {
   ASSERT_EQ(Train("frozen", "run", 1).code, 0);
   const std::string file = ModelFile("run");
   ExpectRefused({"init_from.path=/nowhere.safetensors"}, {"/nowhere.safetensors"});
-  WriteFileOrDie(folder_ + "/text", "no weights in here");
-  ExpectRefused({"init_from.path=" + folder_ + "/text"}, {folder_ + "/text"});
+  WriteFileOrDie(Path("text"), "no weights in here");
+  ExpectRefused({"init_from.path=" + Path("text")}, {Path("text")});
   // Another shape, strict or not. Stages are loaded together: which of them says so first is open.
   for (const std::string strict : {"true", "false"}) {
     ExpectRefused({"boundary.ratio=2", "init_from={path: '" + file + "' strict: " + strict + "}"},
@@ -140,13 +119,13 @@ TEST_F(InitFrom, AFileThatDoesNotFitIsOneClearLineAndLeavesNothing) {
   const std::string bytes = ReadFileOrDie(file);
   SafetensorsFile tensors = *ParseSafetensors(bytes);
   tensors.tensors[0].name = "stem.conv.other";
-  WriteFileOrDie(folder_ + "/renamed", *SerializeSafetensors(tensors));
-  ExpectRefused({"init_from.path=" + folder_ + "/renamed"}, {"the weights have no \"stem.conv.weight\""});
+  WriteFileOrDie(Path("renamed"), *SerializeSafetensors(tensors));
+  ExpectRefused({"init_from.path=" + Path("renamed")}, {"the weights have no \"stem.conv.weight\""});
   tensors.tensors[0].name = "stem.conv.weight";
   static const char kZero[4] = {};
   tensors.tensors.push_back({"stem.conv.extra", "F32", {1}, std::string_view(kZero, 4)});
-  WriteFileOrDie(folder_ + "/more", *SerializeSafetensors(tensors));
-  ExpectRefused({"init_from.path=" + folder_ + "/more"}, {"\"stem.conv.extra\"", "strict"});
+  WriteFileOrDie(Path("more"), *SerializeSafetensors(tensors));
+  ExpectRefused({"init_from.path=" + Path("more")}, {"\"stem.conv.extra\"", "strict"});
 }
 
 }  // namespace

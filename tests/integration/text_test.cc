@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,18 +10,16 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/base/safetensors.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/program_test.h"
 
 namespace resbm {
 namespace {
 
 using nlohmann::json;
-using testing::CountProcesses;
 using testing::Finished;
 using ::testing::HasSubstr;
-using testing::NewFolder;
-using testing::ReadFileOrDie;
 using testing::RunProgram;
+using testing::Strings;
 using testing::WriteFileOrDie;
 
 // Sentences that a small model soon predicts better than by letter frequencies. Always the same.
@@ -66,52 +63,19 @@ std::string Job(const std::string& files, const std::string& more) {
          more;
 }
 
-class Text : public ::testing::Test {
+class Text : public testing::ProgramTest {
  protected:
-  void SetUp() override {
-    folder_ = NewFolder("text");
-    resbm_ = testing::RunfileFromEnvironment("RESBM");
-    stage_server_ = folder_ + "/stage_server";
-    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
+  Text() {
     const std::string text = Sentences(3000);
-    WriteFileOrDie(folder_ + "/a.txt", text.substr(0, 1000));
-    WriteFileOrDie(folder_ + "/b.txt", text.substr(1000));
-    WriteFileOrDie(folder_ + "/job.textproto", Job(folder_, ""));
+    WriteFileOrDie(Path("a.txt"), text.substr(0, 1000));
+    WriteFileOrDie(Path("b.txt"), text.substr(1000));
+    WriteFileOrDie(Path("job.textproto"), Job(folder_, ""));
   }
-  void TearDown() override { EXPECT_EQ(CountProcesses(stage_server_), 0); }
 
-  Finished Run(std::vector<std::string> argv) {
-    argv.insert(argv.begin(), resbm_);
-    argv.insert(argv.end(), {"--stage-server", stage_server_, "--device", "cpu"});
-    return RunProgram(argv);
-  }
-  Finished Train(const std::string& run_dir, int stages, const std::vector<std::string>& sets = {}) {
-    std::vector<std::string> argv = {"train",
-                                     "--job",
-                                     folder_ + "/job.textproto",
-                                     "--run-dir",
-                                     folder_ + "/" + run_dir,
-                                     "--local-stages",
-                                     std::to_string(stages)};
-    for (const std::string& set : sets) argv.insert(argv.end(), {"--set", set});
-    Finished run = Run(argv);
+  void Train(const std::string& run_dir, int stages, const Strings& sets = {}) {
+    const Finished run = RunProgram(TrainOf("job.textproto", run_dir, stages, sets));
     EXPECT_EQ(run.code, 0) << run.err;
-    return run;
   }
-  std::string Weights(const std::string& run_dir) {
-    return ReadFileOrDie(folder_ + "/" + run_dir + "/model.safetensors");
-  }
-  json Summary(const std::string& run_dir) {
-    return json::parse(ReadFileOrDie(folder_ + "/" + run_dir + "/summary.json"));
-  }
-  std::vector<json> Rows(const std::string& run_dir) {
-    std::vector<json> rows;
-    std::istringstream lines(ReadFileOrDie(folder_ + "/" + run_dir + "/metrics.jsonl"));
-    for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
-    return rows;
-  }
-
-  std::string folder_, resbm_, stage_server_;
 };
 
 TEST_F(Text, TheFirstLawHoldsWithDropoutMasksAndAllPlacementsOfTheBoundary) {
@@ -155,27 +119,27 @@ TEST_F(Text, TheSummaryHasPerplexityBitsAByteAndTokens) {
 
 TEST_F(Text, EvalAgreesWithTheRunWhateverTheMicroBatches) {
   Train("run", 2);
-  const Finished eval = Run({"eval", "--run-dir", folder_ + "/run", "--local-stages", "3", "--json"});
+  const Finished eval = Run({"eval", "--run-dir", Path("run"), "--local-stages", "3", "--json"});
   ASSERT_EQ(eval.code, 0) << eval.err;
   const json out = json::parse(eval.out);
   EXPECT_EQ(out["validation_loss"], Summary("run")["validation_loss"]);
   EXPECT_EQ(out["tokens"], 299);
   EXPECT_EQ(out["bits_per_byte"], Summary("run")["bits_per_byte"]);
-  const Finished other = Run({"eval", "--run-dir", folder_ + "/run", "--local-stages", "1", "--json", "--set",
-                              "run.evaluation_micro_batch=1"});
+  const Finished other =
+      Run({"eval", "--run-dir", Path("run"), "--local-stages", "1", "--json", "--set", "run.evaluation_micro_batch=1"});
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_NEAR(json::parse(other.out)["validation_loss"].get<double>(), out["validation_loss"].get<double>(), 1e-5);
 }
 
 // Micro-batches with 16, 11 and 1 predicted bytes: the mean is over all of them, whatever the split.
 TEST_F(Text, UnevenMasksAreExactForEveryNumberOfMicroBatches) {
-  WriteFileOrDie(folder_ + "/job.textproto", Job(folder_ + "/tiny", R"pb(precision: FP32)pb"));
-  WriteFileOrDie(folder_ + "/tiny", Sentences(50));  // 49 predicted: 3 samples of 16 and one of 1
-  const std::vector<std::string> sets = {"data.text.test_share=0", "run={steps: 3 evaluate: false}", "batch.samples=4",
-                                         "model.transformer.dropout=0", "wire={activations: FP32 gradients: FP32}"};
+  WriteFileOrDie(Path("job.textproto"), Job(Path("tiny"), R"pb(precision: FP32)pb"));
+  WriteFileOrDie(Path("tiny"), Sentences(50));  // 49 predicted: 3 samples of 16 and one of 1
+  const Strings sets = {"data.text.test_share=0", "run={steps: 3 evaluate: false}", "batch.samples=4",
+                        "model.transformer.dropout=0", "wire={activations: FP32 gradients: FP32}"};
   std::vector<double> losses;
   for (const int micro_batches : {1, 2, 4}) {
-    std::vector<std::string> set = sets;
+    Strings set = sets;
     set.push_back("batch.micro_batches=" + std::to_string(micro_batches));
     const std::string dir = "run" + std::to_string(micro_batches);
     Train(dir, 2, set);
@@ -187,8 +151,8 @@ TEST_F(Text, UnevenMasksAreExactForEveryNumberOfMicroBatches) {
 }
 
 TEST_F(Text, OfTopKBothTensorsAreCounted) {
-  const std::vector<std::string> sets = {"cut_point=[{after: 'block0' boundary {kind: TOPK ratio: 4}}]",
-                                         "run={steps: 3 evaluate: false}"};
+  const Strings sets = {"cut_point=[{after: 'block0' boundary {kind: TOPK ratio: 4}}]",
+                        "run={steps: 3 evaluate: false}"};
   Train("run1", 1, sets);
   Train("run2", 2, sets);
   EXPECT_EQ(Weights("run2"), Weights("run1"));
@@ -203,7 +167,7 @@ TEST_F(Text, OfTopKBothTensorsAreCounted) {
 }
 
 TEST_F(Text, Bf16HoldsTheFirstLawAndIsOnTheWire) {
-  const std::vector<std::string> sets = {"precision=BF16", "run={steps: 4 evaluate: false}"};
+  const Strings sets = {"precision=BF16", "run={steps: 4 evaluate: false}"};
   Train("run1", 1, sets);
   Train("run3", 3, sets);
   EXPECT_EQ(Weights("run3"), Weights("run1"));
@@ -216,8 +180,8 @@ TEST_F(Text, Bf16HoldsTheFirstLawAndIsOnTheWire) {
 TEST_F(Text, ThePlanCountsTheParametersThatTheModelHas) {
   int run = 0;
   for (const std::string boundary :
-       {"kind: ADAPTER", "kind: ADAPTER projection: LEARNED", "kind: IN_BRANCH", "kind: IN_BRANCH projection: LEARNED",
-        "kind: LINEAR", "kind: IDENTITY", "kind: TOPK"}) {
+       {"kind: ADAPTER", "kind: ADAPTER ratio: 8", "kind: ADAPTER ratio: 2 projection: LEARNED", "kind: IN_BRANCH",
+        "kind: IN_BRANCH projection: LEARNED", "kind: LINEAR", "kind: IDENTITY", "kind: TOPK"}) {
     const std::string dir = "run" + std::to_string(run++);
     Train(dir, 2,
           {"cut_point=[{after: 'block0' boundary {" + boundary + "}}, {after: 'block1'}]", "boundary.kind=LINEAR",
@@ -234,10 +198,10 @@ TEST_F(Text, ThePlanCountsTheParametersThatTheModelHas) {
 }
 
 TEST_F(Text, ThePresetTrainsOnAnyText) {
-  const Finished init = RunProgram({resbm_, "init", "--preset", "byte-gpt", folder_ + "/preset.textproto"});
+  const Finished init = Run({"init", "--preset", "byte-gpt", Path("preset.textproto")});
   ASSERT_EQ(init.code, 0) << init.err;
-  const Finished run = Run({"train", "--job", folder_ + "/preset.textproto", "--run-dir", folder_ + "/run", "--set",
-                            "data.text.file=['" + folder_ + "/a.txt']", "--set",
+  const Finished run = Run({"train", "--job", Path("preset.textproto"), "--run-dir", Path("run"), "--local-stages", "2",
+                            "--set", "data.text.file=['" + folder_ + "/a.txt']", "--set",
                             "model.transformer={layers: 4 width: 16 heads: 2 context: 8}", "--set", "run={steps: 2}"});
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("bits/byte"));
@@ -245,11 +209,11 @@ TEST_F(Text, ThePresetTrainsOnAnyText) {
 }
 
 TEST_F(Text, AFileThatIsNotThereIsOneClearLine) {
-  const Finished run = Run({"train", "--job", folder_ + "/job.textproto", "--set", "data.text.file=['/nowhere.txt']",
-                            "--run-dir", folder_ + "/run"});
+  const Finished run = Run({"train", "--job", Path("job.textproto"), "--set", "data.text.file=['/nowhere.txt']",
+                            "--run-dir", Path("run"), "--local-stages", "2"});
   EXPECT_EQ(run.code, 2);
   EXPECT_THAT(run.err, HasSubstr("data.text.file: /nowhere.txt"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run"));
+  EXPECT_FALSE(std::filesystem::exists(Path("run")));
 }
 
 }  // namespace

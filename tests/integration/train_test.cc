@@ -1,43 +1,37 @@
 // `resbm train` and `resbm eval` as processes, over real gRPC on loopback.
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/small_images.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/program_test.h"
 
 namespace resbm {
 namespace {
 
 using nlohmann::json;
-using ::testing::Each;
-using ::testing::HasSubstr;
-using testing::CountProcesses;
 using testing::Finished;
-using testing::NewFolder;
-using testing::ReadFileOrDie;
+using ::testing::HasSubstr;
 using testing::RunProgram;
-using testing::SmallMnistJob;
+using testing::Strings;
 using testing::Subprocess;
 using testing::WaitUntil;
 using testing::WriteFileOrDie;
-using testing::WriteSmallMnist;
 
 // Uneven on purpose: 90 samples are two batches of 40 and one of 10, in 3 micro-batches each.
 constexpr char kBatches[] = R"pb(
   batch { samples: 40 micro_batches: 3 }
-  optimizer { sgd { learning_rate: 0.05 momentum: 0.9 nesterov: true weight_decay: 0.0005 } clip_norm: 1 }
+  optimizer {
+    sgd { learning_rate: 0.05 momentum: 0.9 nesterov: true weight_decay: 0.0005 }
+    clip_norm: 1
+  }
   run { epochs: 2 evaluation_micro_batch: 7 }
 )pb";
 
@@ -48,72 +42,18 @@ constexpr char kEndless[] = R"pb(
   run { steps: 100000 evaluate: false }
 )pb";
 
-class Train : public ::testing::Test {
+class Train : public testing::ImageProgramTest {
  protected:
-  static void SetUpTestSuite() { data_ = new std::string(WriteSmallMnist(90, 30)); }
+  Train() : ImageProgramTest(90, 30) { WriteJob(kBatches); }
 
-  void SetUp() override {
-    folder_ = NewFolder("train");
-    resbm_ = testing::RunfileFromEnvironment("RESBM");
-    // A name of our own, so that those left running can be counted.
-    stage_server_ = folder_ + "/stage_server";
-    std::filesystem::create_symlink(testing::RunfileFromEnvironment("STAGE_SERVER"), stage_server_);
+  Strings Command(const std::string& run_dir, const Strings& more) {
+    Strings arguments = {"train", "--job", Path("job.textproto"), "--run-dir", Path(run_dir)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Resbm(arguments);
   }
-
-  std::string WriteJob(const std::string& more = kBatches) {
-    const std::string path = folder_ + "/job.textproto";
-    WriteFileOrDie(path, SmallMnistJob(*data_, more));
-    return path;
-  }
-
-  std::vector<std::string> Command(const std::string& run_dir, std::vector<std::string> more = {}) {
-    std::vector<std::string> argv = {resbm_, "train", "--job", folder_ + "/job.textproto", "--run-dir",
-                                     folder_ + "/" + run_dir};
-    if (std::find(more.begin(), more.end(), "--stages") == more.end()) {
-      more.insert(more.end(), {"--stage-server", stage_server_, "--device", "cpu"});
-    }
-    argv.insert(argv.end(), more.begin(), more.end());
-    return argv;
-  }
-
-  std::string File(const std::string& run_dir, const std::string& name) { return folder_ + "/" + run_dir + "/" + name; }
-  std::string Weights(const std::string& run_dir) { return ReadFileOrDie(File(run_dir, "model.safetensors")); }
-  json Summary(const std::string& run_dir) { return json::parse(ReadFileOrDie(File(run_dir, "summary.json"))); }
-  std::vector<json> Rows(const std::string& run_dir) {
-    std::vector<json> rows;
-    std::istringstream lines(ReadFileOrDie(File(run_dir, "metrics.jsonl")));
-    // The last line may be in the writing.
-    for (std::string line; std::getline(lines, line) && !lines.eof();) rows.push_back(json::parse(line));
-    return rows;
-  }
-
-  // Until so many steps are committed; false if the process ended before.
-  bool WaitForRows(Subprocess* run, const std::string& dir, std::size_t rows) {
-    bool alive = true;
-    WaitUntil([&] {
-      alive = run->running();
-      return !alive || (std::filesystem::exists(File(dir, "metrics.jsonl")) && Rows(dir).size() >= rows);
-    });
-    EXPECT_TRUE(alive) << run->Stderr();
-    return alive;
-  }
-
-  std::unique_ptr<Subprocess> StartStage(std::string* address, std::vector<std::string> more = {}) {
-    std::vector<std::string> argv = {stage_server_, "--listen", "127.0.0.1:0", "--device", "cpu"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    auto stage = std::make_unique<Subprocess>(argv);
-    *address = stage->WaitForLine("LISTENING ");
-    EXPECT_NE(*address, "") << stage->Stderr();
-    return stage;
-  }
-
-  static std::string* data_;
-  std::string folder_, resbm_, stage_server_;
 };
-std::string* Train::data_ = nullptr;
 
 TEST_F(Train, TwoAndThreeLocalStagesTrainAndTheLossFalls) {
-  WriteJob();
   for (int stages : {2, 3}) {
     const std::string dir = "run" + std::to_string(stages);
     const Finished run = RunProgram(Command(dir, {"--local-stages", std::to_string(stages)}));
@@ -128,20 +68,20 @@ TEST_F(Train, TwoAndThreeLocalStagesTrainAndTheLossFalls) {
     }
     EXPECT_LT(rows[4]["loss"].get<double>(), rows[0]["loss"].get<double>());
     EXPECT_THAT(run.out, HasSubstr("top-1"));
-    EXPECT_EQ(CountProcesses(stage_server_), 0);
+    EXPECT_EQ(StageServers(), 0);
   }
 }
 
 TEST_F(Train, WeightsAreBitEqualAtAnyNumberOfStagesAndUnderBothSchedules) {
-  WriteJob();
   for (const std::string wire : {"FP16", "FP32"}) {
     std::string expected;
     double top1 = -1;
     for (const auto& [stages, schedule] : std::vector<std::pair<int, std::string>>{
              {1, "ONE_F_ONE_B"}, {2, "ONE_F_ONE_B"}, {3, "GPIPE"}, {4, "ONE_F_ONE_B"}}) {
       const std::string dir = wire + "-" + std::to_string(stages);
-      const Finished run = RunProgram(Command(dir, {"--local-stages", std::to_string(stages), "--set", "schedule.kind=" + schedule,
-                                             "--set", "wire.activations=" + wire, "--set", "wire.gradients=" + wire, "-q"}));
+      const Finished run =
+          RunProgram(Command(dir, {"--local-stages", std::to_string(stages), "--set", "schedule.kind=" + schedule,
+                                   "--set", "wire.activations=" + wire, "--set", "wire.gradients=" + wire, "-q"}));
       ASSERT_EQ(run.code, 0) << run.err;
       if (expected.empty()) {
         expected = Weights(dir);
@@ -156,8 +96,7 @@ TEST_F(Train, WeightsAreBitEqualAtAnyNumberOfStagesAndUnderBothSchedules) {
 }
 
 TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
-  WriteJob();
-  const std::vector<std::vector<std::string>> variants = {
+  const std::vector<Strings> variants = {
       {"boundary.shortcut=TRANSMIT", "boundary.low_dim.attention=SELF_ATTENTION", "boundary.low_dim.depth=3",
        "boundary.low_dim.width=2", "wire.activations=INT8", "wire.gradients=INT4"},
       {"boundary.kind=LINEAR", "boundary.out_channels=12", "boundary.init.kind=KAIMING_FAN_IN", "wire.gradients=INT8"},
@@ -169,12 +108,9 @@ TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
        "model.resnet.group[0].resbm={ratio: 4 shortcut: DIRECT}"},
   };
   for (std::size_t v = 0; v < variants.size(); ++v) {
-    std::vector<std::string> settings;
-    for (const std::string& setting : variants[v]) settings.insert(settings.end(), {"--set", setting});
-    for (const std::string stages : {"1", "4"}) {
-      std::vector<std::string> more = {"--local-stages", stages, "-q"};
-      more.insert(more.end(), settings.begin(), settings.end());
-      const Finished run = RunProgram(Command("v" + std::to_string(v) + "-" + stages, more));
+    for (const int stages : {1, 4}) {
+      const std::string dir = "v" + std::to_string(v) + "-" + std::to_string(stages);
+      const Finished run = RunProgram(TrainOf("job.textproto", dir, stages, variants[v]));
       ASSERT_EQ(run.code, 0) << run.err;
     }
     EXPECT_EQ(Weights("v" + std::to_string(v) + "-1"), Weights("v" + std::to_string(v) + "-4")) << variants[v][0];
@@ -193,7 +129,6 @@ TEST_F(Train, OtherBoundariesAndBlockwiseCodecsGiveBitEqualWeightsToo) {
 }
 
 TEST_F(Train, EvaluationsLeaveNoTraceInTheWeights) {
-  WriteJob();
   ASSERT_EQ(RunProgram(Command("with", {"--local-stages", "2"})).code, 0);
   ASSERT_EQ(RunProgram(Command("without", {"--local-stages", "2", "--set", "run.evaluate=false"})).code, 0);
   ASSERT_EQ(RunProgram(Command("other", {"--local-stages", "2", "--set", "run.evaluation_micro_batch=30"})).code, 0);
@@ -204,10 +139,14 @@ TEST_F(Train, EvaluationsLeaveNoTraceInTheWeights) {
 TEST_F(Train, TheSummaryCountsEveryByteAtTheCut) {
   WriteJob(R"pb(
     batch { samples: 32 micro_batches: 2 }
-    optimizer { adamw { learning_rate: 0.002 } schedule { one_cycle {} } }
+    optimizer {
+      adamw { learning_rate: 0.002 }
+      schedule { one_cycle {} }
+    }
     run { steps: 2 evaluate: false }
   )pb");
-  const Finished run = RunProgram(Command("run", {"--set", "partition={stage { cut_after: 'group0.1' } stage {}}"}));
+  const Finished run = RunProgram(
+      Command("run", {"--local-stages", "2", "--set", "partition={stage { cut_after: 'group0.1' } stage {}}"}));
   ASSERT_EQ(run.code, 0) << run.err;
   const json summary = Summary("run");
   // 8 channels of 14 x 14 after group0.1, r = 4.
@@ -230,20 +169,17 @@ TEST_F(Train, TheSummaryCountsEveryByteAtTheCut) {
 }
 
 TEST_F(Train, EvalGivesTheFiguresOfTheRunAtAnotherNumberOfStages) {
-  WriteJob();
   ASSERT_EQ(RunProgram(Command("run", {"--local-stages", "2"})).code, 0);
-  const Finished eval = RunProgram({resbm_, "eval", "--run-dir", folder_ + "/run", "--local-stages", "3", "--stage-server",
-                             stage_server_, "--device", "cpu", "--json"});
+  const Finished eval = Run({"eval", "--run-dir", Path("run"), "--local-stages", "3", "--json"});
   ASSERT_EQ(eval.code, 0) << eval.err;
   const json result = json::parse(eval.out);
   EXPECT_EQ(result["samples"], 30);
   EXPECT_EQ(result["top1"], Summary("run")["top1"]);
   EXPECT_EQ(result["validation_loss"], Summary("run")["validation_loss"]);
-  EXPECT_EQ(CountProcesses(stage_server_), 0);
+  EXPECT_EQ(StageServers(), 0);
 }
 
 TEST_F(Train, StageServersStartedByHandServeOneRunAfterTheOther) {
-  WriteJob();
   std::string a, b;
   auto first = StartStage(&a);
   auto second = StartStage(&b);
@@ -267,7 +203,7 @@ TEST_F(Train, ABusyStageServerSaysWhoHoldsIt) {
   const Finished late = RunProgram(Command("late", {"--stages", a + "," + b}));
   EXPECT_EQ(late.code, 3) << late.err;
   EXPECT_THAT(late.err, HasSubstr("small-"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/late"));
+  EXPECT_FALSE(std::filesystem::exists(Path("late")));
   EXPECT_TRUE(holder.running());
   holder.Signal(SIGINT);
   EXPECT_EQ(holder.Wait(), 130);
@@ -281,21 +217,21 @@ TEST_F(Train, AnInterruptEndsTheStepAndSavesTheWeights) {
   EXPECT_EQ(run.Wait(), 130) << run.Stderr();
   EXPECT_GT(Weights("run").size(), 1000u);
   EXPECT_EQ(Summary("run")["steps"], Rows("run").size());
-  EXPECT_EQ(CountProcesses(stage_server_), 0);
+  EXPECT_EQ(StageServers(), 0);
 }
 
 TEST_F(Train, AnInterruptBeforeTheRunBeginsEndsItQuietly) {
   WriteJob(kEndless);
   // A stage server that interrupts its coordinator, which still waits for it to listen.
-  const std::string interrupts = folder_ + "/interrupts";
+  const std::string interrupts = Path("interrupts");
   WriteFileOrDie(interrupts, "#!/bin/sh\nkill -INT $PPID\nexec " + stage_server_ + " \"$@\"\n");
   std::filesystem::permissions(interrupts, std::filesystem::perms::owner_all);
-  const Finished run = RunProgram({resbm_, "train", "--job", folder_ + "/job.textproto", "--run-dir", folder_ + "/run",
+  const Finished run = RunProgram({resbm_, "train", "--job", Path("job.textproto"), "--run-dir", Path("run"),
                                    "--local-stages", "1", "--stage-server", interrupts, "--device", "cpu"});
   EXPECT_EQ(run.code, 130) << run.err;
   EXPECT_THAT(run.err, HasSubstr("interrupted before the run began"));
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/run")) << "nothing came of it";
-  EXPECT_EQ(CountProcesses(stage_server_), 0);
+  EXPECT_FALSE(std::filesystem::exists(Path("run"))) << "nothing came of it";
+  EXPECT_EQ(StageServers(), 0);
 }
 
 TEST_F(Train, AKilledStageEndsTheRunByNameWhileTheOthersLiveOn) {
@@ -317,9 +253,9 @@ TEST_F(Train, AKilledCoordinatorLeavesNoLocalStageServer) {
   WriteJob(kEndless);
   Subprocess run(Command("run", {"--local-stages", "2"}));
   ASSERT_TRUE(WaitForRows(&run, "run", 3));
-  EXPECT_EQ(CountProcesses(stage_server_), 2);
+  EXPECT_EQ(StageServers(), 2);
   run.Signal(SIGKILL);
-  EXPECT_TRUE(WaitUntil([&] { return CountProcesses(stage_server_) == 0; }, absl::Seconds(10)));
+  EXPECT_TRUE(WaitUntil([&] { return StageServers() == 0; }, absl::Seconds(10)));
 }
 
 }  // namespace
