@@ -191,7 +191,7 @@ def follow_the_page(machines):
                 if "/bin/resbm status" in commands:
                     check(output.count(" free ") == 3 and "the run has ended" in output, f"status: {output}")
         followed += 1
-    check(followed == 8, f"the page has {followed} blocks for machines; this test knows 8")
+    check(followed == 10, f"the page has {followed} blocks for machines; this test knows 10")
 
 
 def close_the_firewalls(machines):
@@ -199,9 +199,11 @@ def close_the_firewalls(machines):
     allow = "iptables -A INPUT -p tcp --dport 50051 -s {} -j ACCEPT; "
     drop = "iptables -A INPUT -p tcp -m conntrack --ctstate NEW -i eth0 -j DROP"
     machines.run("desk", drop)
-    machines.run("gpu-a", allow.format("desk") + drop)
+    third = allow.replace("50051", "50053")
+    machines.run("gpu-a", allow.format("desk") + third.format("desk") + drop)
     second = allow.replace("50051", "50052").format("desk")  # gpu-b comes over their own link
-    machines.run("gpu-c", allow.format("desk") + allow.format("gpu-b") + second + drop)
+    machines.run("gpu-c", allow.format("desk") + allow.format("gpu-b") + second + third.format("desk") +
+                 third.format("gpu-b") + drop)
 
 
 def check_results(machines, network_bytes):
@@ -210,7 +212,7 @@ def check_results(machines, network_bytes):
     machines.run("desk", f"{RESBM} train --job /opt/resbm/jobs/fashion_mnist.textproto --local-stages 1 {SMALL} "
                  "--run-dir runs/one")
     weights = (runs / "one" / "model.safetensors").read_bytes()
-    for name in ("first", "second"):
+    for name in ("first", "second", "third"):
         result = summary(runs / name)
         check(len(result["stages"]) == 3 and result["steps"] == 20, result)
         check(0 <= result["top1"] <= 1, result)
