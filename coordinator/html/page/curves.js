@@ -33,6 +33,8 @@ const Curves = (() => {
       pointHoverRadius: line.points ? 6 : 3,
       pointBorderColor: line.points ? Theme.color("card") : color,
       pointBorderWidth: line.points ? 1.5 : 0,
+      // Marks at the edge are drawn whole.
+      clip: 6,
       // Evaluation points above curves, strong curves above faint ones.
       order: line.points ? 0 : line.faint ? 2 : 1,
     };
