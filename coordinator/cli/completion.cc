@@ -34,7 +34,7 @@ CompletedValue ValueOf(const CLI::Option& option) {
   value.type = option.get_type_name();
   value.kind = Kind::kAnything;
   if (value.type == "FILE") value.kind = Kind::kFile;
-  if (value.type == "DIR" || value.type == "RUN") value.kind = Kind::kFolder;
+  if (absl::EndsWith(value.type, "DIR") || value.type == "RUN") value.kind = Kind::kFolder;
   if (value.type == "PATH" || value.type == "PATH=VALUE") {
     value.kind = value.type == "PATH" ? Kind::kField : Kind::kFieldToSet;
     value.choices = JobFields(value.kind == Kind::kFieldToSet);

@@ -18,7 +18,7 @@ struct CompletedValue {
     kNone,        // a flag
     kAnything,    // nothing to offer: "N", "HOST:PORT,..."
     kFile,        // "FILE"
-    kFolder,      // "DIR", "RUN"
+    kFolder,      // "DIR", "RUN_DIR", "RUN"
     kChoice,      // "auto|cpu|cuda:N": those without a placeholder (a capital letter)
     kField,       // "PATH": of a job, any
     kFieldToSet,  // "PATH=VALUE": of a job, with a value

@@ -77,6 +77,7 @@ TEST(Completion, BashCompletesFilesAndFolders) {
   EXPECT_THAT(Bash({"resbm", "train", "--job", "ru"}, folder), UnorderedElementsAre("run.textproto", "runs"));
   EXPECT_THAT(Bash({"resbm", "eval", "--run-dir", "ru"}, folder), ElementsAre("runs"));
   EXPECT_THAT(Bash({"resbm", "compare", "ru"}, folder), ElementsAre("runs"));
+  EXPECT_THAT(Bash({"resbm", "status", "ru"}, folder), ElementsAre("runs"));
 }
 
 TEST(Completion, FishCompletesCommandsOptionsAndValues) {

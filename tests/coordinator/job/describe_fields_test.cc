@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "coordinator/job/field_docs.h"
 #include "coordinator/job/schema_comments.h"
@@ -129,6 +131,24 @@ TEST(DescribeFields, KeepsToItsWidth) {
     EXPECT_FALSE(absl::EndsWith(line, " ")) << line;
   }
   EXPECT_GT(count, 100);
+}
+
+TEST(FieldsJson, SaysOfEachFieldWhatTheTreeSays) {
+  const auto text = FieldsJson("wire");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const nlohmann::json fields = nlohmann::json::parse(*text);
+  ASSERT_EQ(fields.size(), 3u);
+  EXPECT_EQ(fields[0]["path"], "wire");
+  EXPECT_TRUE(fields[0]["default"].is_null());
+  EXPECT_EQ(fields[1]["path"], "wire.activations");
+  EXPECT_EQ(fields[1]["type"], "enum");
+  EXPECT_EQ(fields[1]["default"], "FP16");
+  EXPECT_EQ(fields[1]["values"][3]["name"], "INT8");
+  EXPECT_TRUE(fields[1]["unsupported"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(*FieldsJson("checkpoint.keep"))[0]["unsupported"],
+            "checkpoints in mid-run are not implemented");
+  EXPECT_EQ(nlohmann::json::parse(*FieldsJson("model.mlp"))[0]["excludes"], nlohmann::json({"resnet", "transformer"}));
+  EXPECT_EQ(FieldsJson("boundary.rato").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(WithFieldTables, NeedsBothLines) {
