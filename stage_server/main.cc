@@ -216,8 +216,9 @@ int Serve(const ServerOptions& options) {
   // First whatever waits is answered, so that no call keeps the server from ending.
   stage.Shutdown(absl::UnavailableError("the stage server stops"));
   server->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(kGoodbye));
-  if (!stage.WaitUntilIdle(kGoodbye)) {
-    // A computation cannot be interrupted, and its result concerns nobody any more.
+  // A computation cannot be interrupted, and its result concerns nobody any more; the web server of /metrics looks only
+  // every two seconds whether it is to end.
+  if (!stage.WaitUntilIdle(kGoodbye) || metrics_endpoint != nullptr) {
     spdlog::default_logger()->flush();
     std::_Exit(kExitOk);
   }

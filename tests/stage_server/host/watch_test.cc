@@ -138,6 +138,7 @@ TEST(Watch, AHealthyEndOfARunIsNoWarning) {
   EXPECT_EQ(released->fields["job"], "job-a");
   EXPECT_EQ(released->fields["stage"], 1);
   EXPECT_EQ(released->fields["fence"], "1.1");
+  EXPECT_EQ(released->fields["step"], 1);
   const std::optional<LogEvent> lost = notes.Find("link_disconnected");
   ASSERT_TRUE(lost.has_value());
   EXPECT_EQ(lost->level, LogLevel::kInfo);
