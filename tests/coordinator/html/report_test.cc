@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 #include "tests/coordinator/html/example_reports.h"
 
 namespace resbm::coordinator {

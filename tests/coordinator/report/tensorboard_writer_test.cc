@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 
 namespace resbm::coordinator {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "nlohmann/json.hpp"
 #include "proto/base/clock.h"
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 #include "tests/coordinator/report/spans.h"
 
 namespace resbm::coordinator {

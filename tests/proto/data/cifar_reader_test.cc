@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 
 namespace resbm::data {
 namespace {

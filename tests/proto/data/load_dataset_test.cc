@@ -8,7 +8,7 @@
 #include "proto/data/normalization.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 
 namespace resbm::data {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/coordinator/data/temp_files.h"
+#include "tests/support/temp_files.h"
 
 #include <stdlib.h>
 #include <zlib.h>

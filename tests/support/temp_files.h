@@ -1,6 +1,6 @@
 // Small files for tests.
-#ifndef RESBM_TESTS_COORDINATOR_DATA_TEMP_FILES_H_
-#define RESBM_TESTS_COORDINATOR_DATA_TEMP_FILES_H_
+#ifndef RESBM_TESTS_SUPPORT_TEMP_FILES_H_
+#define RESBM_TESTS_SUPPORT_TEMP_FILES_H_
 
 #include <cstdint>
 #include <string>
@@ -36,4 +36,4 @@ std::string BigEndian(std::uint32_t value);
 
 }  // namespace resbm::testing
 
-#endif  // RESBM_TESTS_COORDINATOR_DATA_TEMP_FILES_H_
+#endif  // RESBM_TESTS_SUPPORT_TEMP_FILES_H_
