@@ -172,9 +172,10 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
 
   auto console = RunConsole::Create(*setup, fleet.get(), request.output, (*directory)->File(kMetricsFile));
   if (!console.ok()) return fail(console.status(), kExitUsage);
-  (*console)->Note(absl::StrFormat("training \"%s\": %d stages, %d steps of %d samples in %d micro-batches, into %s",
-                                   job.name(), setup->stages(), setup->plan.total_steps, job.batch().samples(),
-                                   job.batch().micro_batches(), (*directory)->path()));
+  (*console)->Note(absl::StrFormat("training \"%s\": %d %s, %d steps of %d samples in %d micro-batches, into %s",
+                                   job.name(), setup->stages(), setup->stages() == 1 ? "stage" : "stages",
+                                   setup->plan.total_steps, job.batch().samples(), job.batch().micro_batches(),
+                                   (*directory)->path()));
   if (*endpoint != nullptr) (*console)->Note(absl::StrCat("metrics: http://", (*endpoint)->address(), "/metrics"));
   if (job.model().resnet().norm() == v1::BATCH_NORM) {
     (*console)->Note(absl::StrFormat(
