@@ -199,7 +199,6 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
   observer.set_host(&host);
   if (request.on_start) request.on_start(setup->plan.total_steps);
   const absl::Status result = signals->Run(&host);
-  recorder.Finish();
   (*console)->Finish();
   out.summary = (*console)->Summarize();
   const bool trained = host.driver().committed_steps() > 0;
@@ -210,6 +209,8 @@ TrainingResult RunTraining(const TrainingRequest& request, SignalledRun* signals
 
   absl::Status saved;
   if (result.ok() && trained) saved = Save(&host, directory->get(), out.summary);
+  // Behind the weights: it asks the stages for their clocks once more, and that may take its time.
+  recorder.Finish();
   host.Release();
   // Weights or names that do not fit the model are a file's fault, not a peer's; and who interrupts a run before its first
   // step knows why it has nothing: in both cases nothing stays, not even the logs of local stage servers.

@@ -1,5 +1,5 @@
-// trace.json: Chrome's trace format, as Perfetto and chrome://tracing read it. A complete JSON object at any moment,
-// also after a crash: its end is written again behind every piece that is added.
+// trace.json: Chrome's trace format, as Perfetto and chrome://tracing read it. A complete JSON object after
+// every piece that is added: its end is written again behind it, in the same write.
 #ifndef RESBM_COORDINATOR_REPORT_TRACE_FILE_H_
 #define RESBM_COORDINATOR_REPORT_TRACE_FILE_H_
 

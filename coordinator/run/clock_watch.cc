@@ -9,7 +9,11 @@ ClockWatch::ClockWatch(Options options, const Clock& clock)
     : options_(std::move(options)), clock_(clock), models_(options_.stages), thread_([this] { Run(); }) {}
 
 ClockWatch::~ClockWatch() {
-  Finish();
+  {
+    MutexLock lock(mutex_);
+    stopping_ = finishing_ = true;
+    changed_.NotifyAll();
+  }
   thread_.join();
 }
 
@@ -44,13 +48,17 @@ void ClockWatch::Run() {
       last = finishing_;
     }
     for (int s = 0; s < options_.stages; ++s) {
+      {
+        MutexLock lock(mutex_);
+        if (stopping_) break;
+      }
       const std::vector<ClockExchange> round =
           AskForClock(clock_, options_.exchanges, [this, s] { return options_.ask(s); });
       MutexLock lock(mutex_);
       models_[s].AddRound(round);
     }
     MutexLock lock(mutex_);
-    if (last) {
+    if (last || stopping_) {
       finished_ = true;
       changed_.NotifyAll();
       return;

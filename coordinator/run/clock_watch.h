@@ -27,7 +27,7 @@ class ClockWatch {
 
   // `clock` outlives the watch.
   ClockWatch(Options options, const Clock& clock);
-  // As Finish, and waits for it.
+  // Without the last round, unless Finish has asked for it and it is under way. Waits for the stage that is being asked.
   ~ClockWatch();
 
   // What is known now, by stage.
@@ -48,6 +48,7 @@ class ClockWatch {
   CondVar changed_;
   std::vector<ClockModel> models_ RESBM_GUARDED_BY(mutex_);
   bool finishing_ RESBM_GUARDED_BY(mutex_) = false;
+  bool stopping_ RESBM_GUARDED_BY(mutex_) = false;
   bool finished_ RESBM_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -3,9 +3,11 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include <grpcpp/grpcpp.h>
 
+#include "absl/strings/escaping.h"
 #include "proto/base/mutex.h"
 #include "proto/resbm/v1/control.grpc.pb.h"
 #include "proto/wire/grpc_link.h"
@@ -21,6 +23,17 @@ struct Call {
   v1::DescribeRequest request;
   v1::DescribeReply reply;
 };
+
+// What comes from a peer is shown on terminals, which obey some bytes.
+v1::DescribeReply Printable(v1::DescribeReply reply) {
+  for (std::string* text : {reply.mutable_job_id(), reply.mutable_state(), reply.mutable_device(),
+                            reply.mutable_device_name(), reply.mutable_server_version(),
+                            reply.mutable_libtorch_version(), reply.mutable_cpu_capability(),
+                            reply.mutable_advertised_address()}) {
+    *text = absl::Utf8SafeCEscape(*text);
+  }
+  return reply;
+}
 
 }  // namespace
 
@@ -51,7 +64,9 @@ std::vector<StageStatus> DescribeStages(absl::Span<const std::string> addresses,
     while (answered < calls.size()) changed.Wait(mutex);
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    if (statuses[i].error.ok()) statuses[i].reply = std::move(calls[i].reply);
+    absl::Status& error = statuses[i].error;
+    if (!error.ok()) error = absl::Status(error.code(), absl::Utf8SafeCEscape(error.message()));
+    if (error.ok()) statuses[i].reply = Printable(std::move(calls[i].reply));
   }
   return statuses;
 }

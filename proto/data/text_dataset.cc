@@ -11,7 +11,9 @@ namespace resbm::data {
 
 absl::StatusOr<std::shared_ptr<const TextDataset>> TextDataset::Create(std::vector<std::uint8_t> text,
                                                                        std::int64_t context) {
-  if (context < 1) return absl::InvalidArgumentError(absl::StrCat("a context of ", context, " bytes; at least 1"));
+  if (context < 1 || context > kLongestContext) {
+    return absl::InvalidArgumentError(absl::StrCat("a context of ", context, " bytes; 1 to ", kLongestContext));
+  }
   if (text.size() < 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(text.size(), text.size() == 1 ? " byte" : " bytes", " of text; at least 2 are needed"));

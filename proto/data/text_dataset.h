@@ -13,6 +13,8 @@ namespace resbm::data {
 
 // Byte values: what a model of bytes takes and predicts.
 inline constexpr std::int64_t kByteVocabulary = 256;
+// Bytes of a sample at most: what a short text is padded to.
+inline constexpr std::int64_t kLongestContext = 1 << 20;
 // Target where there is nothing to predict: not in the loss and not in the weight.
 inline constexpr std::int16_t kMaskedTarget = -1;
 
@@ -21,7 +23,8 @@ inline constexpr std::int16_t kMaskedTarget = -1;
 // its input and kMaskedTarget in its target.
 class TextDataset : public Dataset {
  public:
-  // INVALID_ARGUMENT: less than 2 bytes, which predict nothing; a context below 1.
+  // INVALID_ARGUMENT: less than 2 bytes, which predict nothing; a context below 1 or above
+  // kLongestContext.
   static absl::StatusOr<std::shared_ptr<const TextDataset>> Create(std::vector<std::uint8_t> text,
                                                                    std::int64_t context);
 

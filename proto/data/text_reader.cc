@@ -28,10 +28,12 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return std::vector<std::string>{path};
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    const std::string name = entry.path().filename();
+  // Not a range: its increment would throw.
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
     const bool is_text = absl::EndsWith(name, ".txt") || absl::EndsWith(name, ".txt.gz");
-    if (is_text && !absl::StartsWith(name, ".")) files.push_back(entry.path());
+    if (is_text && !absl::StartsWith(name, ".")) files.push_back(entry->path());
   }
   if (error) return absl::ErrnoToStatus(error.value(), path);
   if (files.empty()) return absl::NotFoundError(absl::StrCat(path, ": no .txt or .txt.gz file in this folder"));
@@ -56,6 +58,10 @@ absl::Status AppendFile(const std::string& path, std::vector<std::uint8_t>* to) 
 absl::StatusOr<std::vector<std::uint8_t>> ReadText(absl::Span<const std::string> paths, Split split,
                                                    double test_share) {
   if (paths.empty()) return absl::InvalidArgumentError("no files");
+  // Also what is no number.
+  if (!(test_share >= 0 && test_share < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("a test share of ", test_share, "; from 0 to below 1"));
+  }
   std::vector<std::uint8_t> text;
   std::uint64_t left_out = 0;
   for (const std::string& path : paths) {

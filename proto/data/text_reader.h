@@ -18,7 +18,8 @@ inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{4} << 30;
 // The files of `paths` in their order, plain or gzip, with nothing between them; of a folder those whose names end in
 // ".txt" or ".txt.gz", by name (hidden ones not). A leading "~/" is $HOME. Of each file of n bytes the last
 // floor(n * test_share) are the test split and the others the training split.
-// Messages begin with the path. NOT_FOUND: no such file, a folder without such files. INVALID_ARGUMENT: no paths,
+// Messages begin with the path. NOT_FOUND: no such file, a folder without such files. INVALID_ARGUMENT: no paths, a
+// test_share outside [0, 1),
 // more than kMaxTextBytes of both splits together. Errors of DataFile.
 absl::StatusOr<std::vector<std::uint8_t>> ReadText(absl::Span<const std::string> paths, Split split, double test_share);
 

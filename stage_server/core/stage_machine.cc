@@ -175,9 +175,15 @@ void StageMachine::OnLinkError(const v1::Fence& fence, End end, const absl::Stat
   if (!links_open_ || !SameFence(fence, tenancy_.fence()) || link_error_.has_value()) return;
   link_error_.emplace(end, status);
   if (state_ == State::kRunning || state_ == State::kEvaluating || state_ == State::kReady) {
-    Fail(status, DirectionOf(end));
+    Fail(status, BlameOf(end));
   }
   Advance();
+}
+
+v1::Direction StageMachine::BlameOf(End end) const {
+  const v1::LocalData& local = resume_.stage().local_data();
+  const bool here = end == End::kUp ? shape_.is_first() && local.inputs() : shape_.is_last() && local.targets();
+  return here ? v1::LOCAL : DirectionOf(end);
 }
 
 void StageMachine::OnTick() {

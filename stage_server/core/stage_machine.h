@@ -182,6 +182,8 @@ class StageMachine {
   void FinishRun();
   void Fail(const absl::Status& status, v1::Direction blame);
   void FailIfLinkBroke();
+  // Whose fault it is when an end breaks: the neighbour's there, or ours where that end reads our copy of the data.
+  v1::Direction BlameOf(End end) const;
 
   const StageMachineOptions options_;
   const Clock& clock_;

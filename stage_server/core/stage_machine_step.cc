@@ -185,7 +185,7 @@ void StageMachine::Fail(const absl::Status& status, v1::Direction blame) {
 }
 
 void StageMachine::FailIfLinkBroke() {
-  if (state_ == State::kReady && link_error_.has_value()) Fail(link_error_->second, DirectionOf(link_error_->first));
+  if (state_ == State::kReady && link_error_.has_value()) Fail(link_error_->second, BlameOf(link_error_->first));
 }
 
 absl::Status StageMachine::CheckCommit(const v1::Commit& commit) const {

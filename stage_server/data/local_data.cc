@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -32,7 +33,8 @@ absl::StatusOr<std::shared_ptr<const data::Dataset>> LoadCopy(const v1::Data& da
 std::string NameOf(const std::string& path) {
   const std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
   const std::string name = clean.has_filename() ? clean.filename() : clean.parent_path().filename();
-  return name == "." || name == ".." ? "" : name;
+  const bool leaves = name == "." || name == ".." || name.find('\0') != std::string::npos;
+  return leaves ? "" : name;
 }
 
 }  // namespace
@@ -63,6 +65,12 @@ absl::Status LocalData::Load(const v1::LocalData& spec) {
                                                    " of an evaluation; at least 1"));
   }
   const v1::Data data = Within(folder_, spec.data());
+  // So that no more is read than lies there.
+  const std::set<std::string> names(data.text().file().begin(), data.text().file().end());
+  if (static_cast<int>(names.size()) < data.text().file_size()) {
+    return absl::InvalidArgumentError(
+        "data.text.file names two files of the same name, which one folder of copies cannot hold");
+  }
   std::shared_ptr<const data::Dataset> train, test;
   if (spec.has_train_hash()) {
     RESBM_ASSIGN_OR_RETURN(train, LoadCopy(data, data::Split::kTrain, spec.context(), spec.train_hash()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,7 +64,7 @@ void LocalLine::Run() {
       expected_.pop_front();
       ++held_;
     }
-    absl::StatusOr<EncodedTensor> tensor = Make(header);
+    absl::StatusOr<EncodedTensor> tensor = MakeOrSay(header);
     // Events leave under the lock, so that none begins once the line is gone; who takes them does not block.
     MutexLock lock(mutex_);
     if (stopped_) return;
@@ -73,6 +74,14 @@ void LocalLine::Run() {
       return;
     }
     events_->OnTensor(end_, wire::ReceivedTensor{std::move(header), *std::move(tensor)});
+  }
+}
+
+absl::StatusOr<EncodedTensor> LocalLine::MakeOrSay(const v1::TensorHeader& header) const {
+  try {
+    return Make(header);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("local data: no memory for a micro-batch");
   }
 }
 

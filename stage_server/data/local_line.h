@@ -21,7 +21,8 @@ class LocalLine {
  public:
   // `data` and `events` outlive it. kUp gives inputs, kDown targets.
   LocalLine(End end, const v1::Fence& fence, const LocalData* data, LinkEvents* events);
-  // No event begins afterwards.
+  // No event begins afterwards. Waits for the tensor that is being made: milliseconds, and where an epoch begins as long
+  // as it takes to shuffle the data.
   ~LocalLine();
 
   // As LinkEndpoint's. A tensor that the data does not give, or gives otherwise, is OnLinkError, and the last event.
@@ -31,6 +32,7 @@ class LocalLine {
 
  private:
   void Run();
+  absl::StatusOr<EncodedTensor> MakeOrSay(const v1::TensorHeader& header) const;
   absl::StatusOr<EncodedTensor> Make(const v1::TensorHeader& header) const;
 
   const End end_;

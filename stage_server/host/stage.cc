@@ -348,7 +348,8 @@ void Stage::OnDisconnected(const v1::Fence& fence, End end, const absl::Status& 
     if (!SameFence(fence, machine_.tenancy().fence())) return;
     // Between two pieces of work nothing is lost by it.
     if (machine_.state() == State::kReady) {
-      lost_links_[static_cast<int>(end)] = LostLink{status, clock_.Now()};
+      std::optional<LostLink>& lost = lost_links_[static_cast<int>(end)];
+      if (!lost.has_value()) lost = LostLink{status, clock_.Now()};  // a redial that fails is no new loss
     } else {
       LogLink(LogLevel::kWarning, "link_disconnected", end, status);
     }

@@ -133,6 +133,17 @@ TEST_F(TraceRecorderTest, WhatIsHeldIsBoundedThoughAClockIsNeverKnown) {
   EXPECT_TRUE(trace["otherData"]["clock_error_us"][1].is_null());
 }
 
+TEST_F(TraceRecorderTest, OfAStageThatSaysTooMuchOnlyTheBeginningIsKept) {
+  TraceRecorder recorder(OptionsFor(1), clock_);
+  std::vector<v1::Computed> computed(2);
+  for (int i = 0; i < 20000; ++i) {
+    *computed[1].add_spans() = SpanOf(v1::Span::FORWARD, v1::LOCAL, 0, TheirTime(1, clock_.Now()), absl::ZeroDuration());
+  }
+  ASSERT_TRUE(recorder.OnStep(1, clock_.Now(), absl::Milliseconds(2), computed).ok());
+  ASSERT_TRUE(recorder.Finish().ok());
+  EXPECT_EQ(Count("F0"), 16385);
+}
+
 TEST_F(TraceRecorderTest, AfterAnErrorItStaysQuiet) {
   TraceRecorder::Options options = OptionsFor(-1);
   options.path = folder_ / "nowhere/trace.json";

@@ -59,6 +59,24 @@ TEST(ClockWatch, AsksAgainWhenThePeriodIsOver) {
   EXPECT_GT(asked, 3);
 }
 
+TEST(ClockWatch, WhoIsNoLongerWantedAsksNobodyElse) {
+  std::atomic<int> asked = 0;
+  std::atomic<bool> go = false;
+  auto watch = std::make_unique<ClockWatch>(Stages(100,
+                                                   [&](int) -> std::optional<absl::Duration> {
+                                                     ++asked;
+                                                     while (!go) std::this_thread::yield();
+                                                     return std::nullopt;
+                                                   }),
+                                            Clock::Real());
+  while (asked == 0) std::this_thread::yield();
+  std::thread end([&] { watch.reset(); });
+  // The destructor is on its way, or about to be: a round of all stages twice over would be 600 questions.
+  go = true;
+  end.join();
+  EXPECT_LT(asked, 600);
+}
+
 TEST(ClockWatch, AStageThatIsLostDoesNotHideTheOthers) {
   ClockWatch watch(Stages(2,
                           [&](int stage) -> std::optional<absl::Duration> {

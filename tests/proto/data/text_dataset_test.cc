@@ -83,7 +83,13 @@ TEST(TextDataset, BytesAboveAsciiAreNoMask) {
 TEST(TextDataset, RefusesWhatPredictsNothing) {
   EXPECT_EQ(TextDataset::Create({}, 4).status().message(), "0 bytes of text; at least 2 are needed");
   EXPECT_EQ(TextDataset::Create({1}, 4).status().message(), "1 byte of text; at least 2 are needed");
-  EXPECT_EQ(TextDataset::Create({1, 2}, 0).status().message(), "a context of 0 bytes; at least 1");
+  EXPECT_EQ(TextDataset::Create({1, 2}, 0).status().message(), "a context of 0 bytes; 1 to 1048576");
+}
+
+TEST(TextDataset, AContextThatNoTextFillsIsRefusedBeforeItTakesMemory) {
+  for (const std::int64_t context : {kLongestContext + 1, std::int64_t{1} << 40, std::int64_t{1} << 62}) {
+    EXPECT_EQ(TextDataset::Create({'a', 'b'}, context).status().code(), absl::StatusCode::kInvalidArgument);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "proto/data/text_reader.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -75,6 +77,16 @@ TEST(ReadText, MissingFilesAndFoldersWithoutTextAreNamed) {
   const auto empty = ReadText({files.path()}, Split::kTrain, 0);
   EXPECT_EQ(empty.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(empty.status().message(), HasSubstr(files.path() + ": no .txt or .txt.gz file in this folder"));
+}
+
+TEST(ReadText, AShareThatIsNoneIsRefused) {
+  const TempDirectory folder;
+  const std::string file = folder.Write("a", "text");
+  for (const double share : {-0.1, 1.0, 1.5, 1e300, std::nan("")}) {
+    for (const Split split : {Split::kTrain, Split::kTest}) {
+      EXPECT_EQ(ReadText({file}, split, share).status().code(), absl::StatusCode::kInvalidArgument) << share;
+    }
+  }
 }
 
 TEST(ReadText, ADamagedFileIsRefused) {

@@ -351,6 +351,21 @@ TEST(Step, ALinksErrorBlamesItsDirectionAndTheRunningCallsResultIsThrownAway) {
   EXPECT_EQ(h.state(), State::kFailed);
 }
 
+TEST(Step, AnEndThatReadsOurCopyOfTheDataBlamesUs) {
+  for (const bool inputs : {true, false}) {
+    Harness h(0, 1);
+    h.Attach();
+    v1::StageSpec spec = MakeSpec(0, 1);
+    spec.mutable_local_data()->set_inputs(inputs);
+    h.Resume(MakeInit(spec));
+    h.FinishAllWork();
+    EXPECT_EQ(h.links().setup().local_inputs, inputs);
+    EXPECT_FALSE(h.links().setup().local_targets);
+    h.machine().OnLinkError(h.fence(), End::kUp, absl::InvalidArgumentError("local data: another shape"));
+    EXPECT_EQ(h.last_failure().blame(), inputs ? v1::LOCAL : v1::UP);
+  }
+}
+
 TEST(Step, TensorsOfAnOldFenceDoNotReachCompute) {
   Harness h;
   h.Running();

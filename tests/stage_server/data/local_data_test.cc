@@ -91,11 +91,33 @@ TEST(LocalData, NoNameLeadsOutOfTheFolder) {
   for (const char* file : {"~/books/hamlet.txt", "/etc/plays/", "lear.txt", "../..", "a/..", "/"}) {
     text.mutable_text()->add_file(file);
   }
+  text.mutable_text()->add_file(std::string("..\0x", 4));
   EXPECT_THAT(Within("/data", text).text().file(),
-              ElementsAre("/data/hamlet.txt", "/data/plays", "/data/lear.txt", "/data/", "/data/", "/data/"));
+              ElementsAre("/data/hamlet.txt", "/data/plays", "/data/lear.txt", "/data/", "/data/", "/data/", "/data/"));
   v1::Data images;
   images.mutable_cifar10()->set_directory("/etc");
   EXPECT_EQ(Within("/data", images).cifar10().directory(), "/data");
+}
+
+TEST(LocalData, WhatAPeerMakesUpIsRefusedBeforeItTakesMemory) {
+  const std::string folder = NewFolder("text");
+  WriteFileOrDie(folder + "/play.txt", "to be or not to be");
+  v1::LocalData good;
+  good.mutable_data()->mutable_text()->add_file("play.txt");
+  good.set_context(4);
+  good.set_samples(2);
+  good.set_micro_batches(1);
+  good.set_evaluation_micro_batch(1);
+  good.set_train_hash(1);
+  // As far as the hash.
+  EXPECT_EQ(LocalData(folder).Load(good).code(), absl::StatusCode::kFailedPrecondition);
+  v1::LocalData twice = good, share = good, context = good;
+  twice.mutable_data()->mutable_text()->add_file("elsewhere/play.txt");
+  EXPECT_THAT(LocalData(folder).Load(twice).message(), HasSubstr("two files of the same name"));
+  share.mutable_data()->mutable_text()->set_test_share(1.5);
+  EXPECT_EQ(LocalData(folder).Load(share).code(), absl::StatusCode::kInvalidArgument);
+  context.set_context(std::int64_t{1} << 62);
+  EXPECT_EQ(LocalData(folder).Load(context).code(), absl::StatusCode::kInvalidArgument);
 }
 
 // Writes down what it was asked.
