@@ -11,6 +11,7 @@ waiting for the rate, as a router's queue does; then the sender has to wait.
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import sys
 
@@ -58,6 +59,12 @@ async def relay(reader, writer, direction):
         group.create_task(deliver())
 
 
+async def connect(*arguments):
+    # Cancelled when the relay ends; asyncio would print that.
+    with contextlib.suppress(asyncio.CancelledError):
+        await connect_through(*arguments)
+
+
 async def connect_through(reader, writer, to, there, back):
     try:
         far_reader, far_writer = await asyncio.open_connection(*to)
@@ -82,7 +89,7 @@ async def serve(options):
     rate = options.mbit_per_second * 1e6 / 8
     there, back = (Direction(rate, options.delay_ms / 1e3) for _ in range(2))
     server = await asyncio.start_server(
-        lambda reader, writer: connect_through(reader, writer, options.to, there, back), *options.listen)
+        lambda reader, writer: connect(reader, writer, options.to, there, back), *options.listen)
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)

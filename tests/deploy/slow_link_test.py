@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -13,13 +14,13 @@ SLOW_LINK = sys.argv.pop(1)
 class Link:
     """A relay in front of a listening socket of ours."""
 
-    def __init__(self, mbit_per_second, delay_ms):
+    def __init__(self, mbit_per_second, delay_ms, stderr=None):
         self.server = socket.create_server(("127.0.0.1", 0))
         self.process = subprocess.Popen(
             [sys.executable, SLOW_LINK, "--listen", "127.0.0.1:0",
              "--to", "127.0.0.1:%d" % self.server.getsockname()[1], "--mbit-per-second",
              str(mbit_per_second), "--delay-ms", str(delay_ms)],
-            stdout=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=stderr, text=True)
         self.port = int(self.process.stdout.readline().rpartition(":")[2])
 
     def __enter__(self):
@@ -142,6 +143,18 @@ class SlowLink(unittest.TestCase):
             near.settimeout(60)
             self.assertEqual(near.recv(1), b"")
             near.close()
+
+    def test_ended_with_connections_open_it_says_nothing(self):
+        with tempfile.TemporaryFile() as said, Link(mbit_per_second=1000, delay_ms=1, stderr=said) as link:
+            near, far = link.connect()
+            near.sendall(b"x")
+            self.assertEqual(receive(far, 1), b"x")
+            link.process.terminate()
+            self.assertEqual(link.process.wait(), 0)
+            near.close()
+            far.close()
+            said.seek(0)
+            self.assertEqual(said.read(), b"")
 
     def test_a_rate_of_nothing_is_refused(self):
         result = subprocess.run([sys.executable, SLOW_LINK, "--listen", "127.0.0.1:0", "--to", "127.0.0.1:1",
