@@ -174,6 +174,8 @@ class Training:
 
 def follow_the_page(machines):
     shutil.copy(package(), machines.work / "gpu-a" / "resbm.tar.gz")
+    # What the page copies by scp; the machines share the disk.
+    shutil.copytree("/usr/share/datasets/fashion-mnist", machines.work / "opt" / "fashion-mnist")
     followed = 0
     for names, commands in blocks():
         for name in names:

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
@@ -74,6 +76,17 @@ absl::StatusOr<int> Spawn(const std::vector<std::string>& arguments, int stdout_
   return pid;
 }
 
+// Of a process that has closed its stdout; nullopt: it goes on, or a signal has ended it.
+std::optional<int> ExitCodeOf(pid_t pid) {
+  const absl::Duration deadline = Clock::Real().Now() + absl::Seconds(1);
+  int status = 0;
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    if (Clock::Real().Now() > deadline) return std::nullopt;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return WIFEXITED(status) ? std::optional<int>(WEXITSTATUS(status)) : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalStages>> LocalStages::Start(const Options& options) {
@@ -111,9 +124,13 @@ absl::StatusOr<std::unique_ptr<LocalStages>> LocalStages::Start(const Options& o
     if (absl::StartsWith(line, kListening)) {
       stages->addresses_.push_back(line.substr(kListening.size()));
     } else {
-      error = absl::UnavailableError(
-          absl::StrFormat("local stage server %d did not start: %s (see %s)", k, LastLine(stages->processes_[k].log),
-                          stages->processes_[k].log));
+      const Process process = stages->processes_[k];
+      const std::optional<int> code = ExitCodeOf(process.pid);
+      if (code.has_value()) stages->processes_.erase(stages->processes_.begin() + static_cast<std::ptrdiff_t>(k));
+      // What it was asked for is wrong, --device for one: its own line says it all.
+      error = code == 2 ? absl::InvalidArgumentError(LastLine(process.log))
+                        : absl::UnavailableError(absl::StrFormat("local stage server %d did not start: %s (see %s)", k,
+                                                                 LastLine(process.log), process.log));
     }
   }
   for (int fd : pipes) close(fd);

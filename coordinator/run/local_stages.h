@@ -23,7 +23,8 @@ class LocalStages {
     absl::Duration start_timeout = absl::Seconds(30);
   };
 
-  // Returns when all listen. NOT_FOUND: no such binary. UNAVAILABLE: one ended or said nothing in time; the
+  // Returns when all listen. NOT_FOUND: no such binary. INVALID_ARGUMENT: one refused what it was
+  // started with (--device), in its own words. UNAVAILABLE: one ended or said nothing in time; the
   // message has the last line of its log. Call from the main thread: the processes end with the thread that
   // started them.
   static absl::StatusOr<std::unique_ptr<LocalStages>> Start(const Options& options);

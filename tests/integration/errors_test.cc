@@ -114,6 +114,17 @@ TEST_F(Errors, Fp16IsOfCudaOnly) {
   EXPECT_THAT(run.err, HasSubstr("stage 0 computes on cpu; use BF16"));
 }
 
+TEST_F(Errors, ADeviceThatIsNoneIsAFaultOfTheCommandLineAndLeavesNothing) {
+  for (const std::string device : {"gpu", "cuda:0x"}) {
+    const Finished run = RunProgram({resbm_, "train", "--job", Job(), "--run-dir", Path("run"), "--local-stages", "2",
+                                     "--stage-server", stage_server_, "--device", device});
+    EXPECT_EQ(run.code, 2) << run.err;
+    EXPECT_THAT(run.err, HasSubstr("--device: "));
+    EXPECT_THAT(run.err, HasSubstr(device));
+    EXPECT_FALSE(std::filesystem::exists(Path("run")));
+  }
+}
+
 TEST_F(Errors, AnUnreachableStageIsNamedByTheDeadline) {
   const Finished run = Train({"--stages", "127.0.0.1:1,127.0.0.1:2", "--set", "timeouts.connect_seconds=1"});
   EXPECT_EQ(run.code, 3);

@@ -72,16 +72,29 @@ TEST(LocalStages, AreStoppedByTheirOwner) {
   EXPECT_EQ(kill(stage, 0), -1);
 }
 
-TEST(LocalStages, WhatDoesNotListenIsNamedWithTheLastLineOfItsLog) {
+// A stage server that says so much and ends like that.
+absl::Status StartThat(const std::string& ends) {
   const std::string folder = testing::NewFolder("local_stages");
   LocalStages::Options options;
   options.binary = folder + "/broken";
-  testing::WriteFileOrDie(options.binary, "#!/bin/sh\necho no such device >&2\nexit 2\n");
+  testing::WriteFileOrDie(options.binary, "#!/bin/sh\necho no such device >&2\n" + ends + "\n");
   chmod(options.binary.c_str(), 0755);
   options.log_directory = folder;
-  const auto stages = LocalStages::Start(options);
-  EXPECT_EQ(stages.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_NE(stages.status().message().find("no such device"), absl::string_view::npos) << stages.status();
+  return LocalStages::Start(options).status();
+}
+
+TEST(LocalStages, WhatDoesNotListenIsNamedWithTheLastLineOfItsLog) {
+  for (const char* ends : {"exit 1", "kill -9 $$"}) {
+    const absl::Status status = StartThat(ends);
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << ends;
+    EXPECT_NE(status.message().find("did not start: no such device (see "), absl::string_view::npos) << status;
+  }
+}
+
+TEST(LocalStages, WhatRefusesItsCommandLineSaysWhyInItsOwnWords) {
+  const absl::Status status = StartThat("exit 2");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "no such device");
 }
 
 }  // namespace
