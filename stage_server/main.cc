@@ -23,7 +23,7 @@
 #include "absl/time/time.h"
 #include "model/stage_model.h"
 #include "proto/base/clock.h"
-#include "proto/base/mutex.h"
+#include "proto/base/event.h"
 #include "proto/base/signal_watcher.h"
 #include "proto/base/status.h"
 #include "proto/base/version.h"
@@ -52,25 +52,6 @@ constexpr absl::Duration kGoodbye = absl::Milliseconds(500);
 constexpr absl::Duration kScrapePatience = absl::Seconds(5);
 // A service of the health service: Readiness. The empty name is whether the process lives.
 constexpr char kReadyService[] = "ready";
-
-// Something that happens once, waited for by one thread.
-class Event {
- public:
-  void Set() {
-    MutexLock lock(mutex_);
-    set_ = true;
-    changed_.NotifyAll();
-  }
-  void Wait() {
-    MutexLock lock(mutex_);
-    while (!set_) changed_.Wait(mutex_);
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool set_ RESBM_GUARDED_BY(mutex_) = false;
-};
 
 // spdlog's pattern gives the time and the level.
 constexpr char kTextPattern[] = "%Y-%m-%dT%H:%M:%S.%e %l %v";

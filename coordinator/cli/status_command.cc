@@ -12,8 +12,7 @@
 #include "coordinator/status/run_info.h"
 #include "coordinator/status/stage_status.h"
 #include "coordinator/status/status_text.h"
-#include "proto/base/clock.h"
-#include "proto/base/mutex.h"
+#include "proto/base/event.h"
 #include "proto/base/signal_watcher.h"
 #include "proto/base/status.h"
 
@@ -22,32 +21,6 @@ namespace {
 
 constexpr char kCommand[] = "status";
 constexpr char kDrawOver[] = "\x1b[H\x1b[J";  // to the top left, and nothing below
-
-// Set by a signal, waited for between two looks.
-class Interruption {
- public:
-  void Set() {
-    MutexLock lock(mutex_);
-    set_ = true;
-    changed_.NotifyAll();
-  }
-  // True as soon as it is set, false after `timeout`.
-  bool WaitFor(absl::Duration timeout) {
-    const absl::Duration end = Clock::Real().Now() + timeout;
-    MutexLock lock(mutex_);
-    while (!set_) {
-      const absl::Duration left = end - Clock::Real().Now();
-      if (left <= absl::ZeroDuration()) return false;
-      changed_.WaitFor(mutex_, left);
-    }
-    return true;
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool set_ RESBM_GUARDED_BY(mutex_) = false;
-};
 
 absl::StatusOr<Status> Look(const StatusOptions& options) {
   Status status;
@@ -103,7 +76,7 @@ int ShowStatus(const StatusOptions& options) {
     return Fail(absl::InvalidArgumentError(
         absl::StrCat("--watch=", options.watch, ": give a number of seconds from 0.1 to 3600")));
   }
-  Interruption interruption;
+  Event interruption;  // set by a signal, waited for between two looks
   std::unique_ptr<SignalWatcher> signals;
   if (watch) {
     // Before any thread. Twice: also an answer that is waited for is given up.

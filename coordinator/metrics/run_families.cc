@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/version.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -73,9 +74,8 @@ metrics::Catalogue RunMetricsCatalogue() { return kMetrics; }
 std::vector<prometheus::MetricFamily> RunFamilies(const RunSnapshot& run) {
   metrics::Families families(kMetrics);
   families.Set("resbm_train_build_info", 1, {kVersion});
-  families.Set(
-      "resbm_train_job_info", 1,
-      {run.job_id, run.name, run.step.has_value() ? absl::StrCat(run.fence.epoch(), ".", run.fence.generation()) : ""});
+  families.Set("resbm_train_job_info", 1,
+               {run.job_id, run.name, run.step.has_value() ? wire::FenceText(run.fence) : ""});
   families.Set("resbm_train_steps_planned", run.total_steps);
   families.Set("resbm_train_last_step", run.step.value_or(0));
   families.Set("resbm_train_samples_total", run.samples);

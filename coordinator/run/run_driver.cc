@@ -7,21 +7,16 @@
 #include "absl/strings/str_format.h"
 #include "coordinator/run/state_id.h"
 #include "proto/base/status.h"
+#include "proto/wire/fence.h"
 #include "proto/wire/tensor_frame.h"
 
 namespace resbm::coordinator {
 namespace {
 
-bool Same(const v1::Fence& a, const v1::Fence& b) {
-  return a.epoch() == b.epoch() && a.generation() == b.generation();
-}
-
 // One program per mode and number of micro-batches.
 std::uint32_t ProgramId(bool train, std::size_t micro_batches) {
   return static_cast<std::uint32_t>(2 * micro_batches + (train ? 0 : 1));
 }
-
-std::string Text(const v1::Fence& f) { return absl::StrFormat("%d.%d", f.epoch(), f.generation()); }
 
 void AddMicroBatches(const std::vector<std::int64_t>& sizes, google::protobuf::RepeatedPtrField<v1::MicroBatch>* out) {
   for (std::int64_t n : sizes) out->Add()->set_samples(n);
@@ -96,12 +91,12 @@ void RunDriver::OnEvent(int stage, const v1::ControlEvent& event) {
     const v1::Refused& r = event.refused();
     std::string holder;
     if (!r.holder_job_id().empty()) {
-      holder = absl::StrFormat(" (held by job \"%s\", fence %s)", r.holder_job_id(), Text(r.holder_fence()));
+      holder = absl::StrFormat(" (held by job \"%s\", fence %s)", r.holder_job_id(), wire::FenceText(r.holder_fence()));
     }
     Fail(absl::FailedPreconditionError(absl::StrFormat("%s refused this run: %s%s", Name(stage), r.reason(), holder)));
     return;
   }
-  if (!Same(event.fence(), fence_)) return;  // of an older generation
+  if (!wire::SameFence(event.fence(), fence_)) return;  // of an older generation
   Stage& s = stages_[stage];
   s.heard = clock_->Now();
   switch (event.kind_case()) {

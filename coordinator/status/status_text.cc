@@ -9,13 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "coordinator/report/columns.h"
 #include "coordinator/status/doing.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::coordinator {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string FenceOf(const v1::Fence& fence) { return absl::StrCat(fence.epoch(), ".", fence.generation()); }
 
 // gRPC's own words differ with how a connection fails, and fill a line.
 std::string ErrorText(const absl::Status& error) {
@@ -50,7 +49,7 @@ TableRow RowOf(const StageStatus& stage, const std::optional<RunInfo>& run) {
           reply.state(),
           foreign.empty() ? Doing(reply) : foreign,
           held ? absl::StrCat(reply.step()) : "-",
-          held ? FenceOf(reply.fence()) : "-",
+          held ? wire::FenceText(reply.fence()) : "-",
           absl::StrCat(LinkText(reply.has_up(), reply.up()), " ", LinkText(reply.has_down(), reply.down())),
           held ? HumanBytes(static_cast<double>(reply.up().retained_bytes() + reply.down().retained_bytes())) : "-",
           held ? absl::StrCat(reply.up().inbox_tensors() + reply.down().inbox_tensors()) : "-",
@@ -76,7 +75,7 @@ Json StageToJson(const StageStatus& stage) {
     json["job"] = reply.job_id();
     json["stage"] = reply.stage();
     json["stages"] = reply.stages();
-    json["fence"] = FenceOf(reply.fence());
+    json["fence"] = wire::FenceText(reply.fence());
     json["step"] = reply.step();
   }
   json["doing"] = Doing(reply);

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/wire/tensor_frame.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::stage_server {
 
@@ -81,7 +81,7 @@ void StageMachine::HandleAttach(SessionId session, const v1::Fence& fence, const
     effects_->Emit(session, event);
     return;
   }
-  const absl::Status why = absl::AbortedError(absl::StrCat("fence ", FenceText(fence), " has attached"));
+  const absl::Status why = absl::AbortedError(absl::StrCat("fence ", wire::FenceText(fence), " has attached"));
   if (tenancy_.attached() && tenancy_.session() != session) effects_->EndSession(tenancy_.session(), why);
   Interrupt(why, /*keep_apply=*/true);
   tenancy_.Accept(session, fence, attach);
@@ -160,7 +160,7 @@ void StageMachine::OnSessionClosed(SessionId session) {
 }
 
 void StageMachine::OnTensor(End end, const v1::TensorHeader& header, EncodedTensor tensor) {
-  if (!links_open_ || !SameFence(header.fence(), tenancy_.fence())) return;
+  if (!links_open_ || !wire::SameFence(header.fence(), tenancy_.fence())) return;
   const bool evaluation = header.work_case() == v1::TensorHeader::kEvaluation;
   const WorkId id{evaluation, evaluation ? header.evaluation() : header.step()};
   // Its activation is not asked for again.
@@ -172,7 +172,7 @@ void StageMachine::OnTensor(End end, const v1::TensorHeader& header, EncodedTens
 void StageMachine::OnLinkChanged() { Advance(); }
 
 void StageMachine::OnLinkError(const v1::Fence& fence, End end, const absl::Status& status) {
-  if (!links_open_ || !SameFence(fence, tenancy_.fence()) || link_error_.has_value()) return;
+  if (!links_open_ || !wire::SameFence(fence, tenancy_.fence()) || link_error_.has_value()) return;
   link_error_.emplace(end, status);
   if (state_ == State::kRunning || state_ == State::kEvaluating || state_ == State::kReady) {
     Fail(status, BlameOf(end));

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 #include "stage_server/core/stage_machine.h"
 
 namespace resbm::stage_server {
@@ -183,11 +183,11 @@ void StageMachine::FailLoading(const absl::Status& status) {
 }
 
 absl::Status StageMachine::CheckShardRequest(const std::string& job_id, const v1::Fence& fence) const {
-  if (tenancy_.free() || job_id != tenancy_.job_id() || !SameFence(fence, tenancy_.fence())) {
-    return absl::FailedPreconditionError(absl::StrCat("asked for job ", job_id, " at fence ", FenceText(fence),
+  if (tenancy_.free() || job_id != tenancy_.job_id() || !wire::SameFence(fence, tenancy_.fence())) {
+    return absl::FailedPreconditionError(absl::StrCat("asked for job ", job_id, " at fence ", wire::FenceText(fence),
                                                       ", the stage is ",
                                                       tenancy_.free() ? "free" : "held by job " + tenancy_.job_id(),
-                                                      " at fence ", FenceText(tenancy_.fence())));
+                                                      " at fence ", wire::FenceText(tenancy_.fence())));
   }
   return absl::OkStatus();
 }

@@ -4,19 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/base/status.h"
+#include "proto/wire/fence.h"
 #include "stage_server/core/buffer_plan.h"
-#include "stage_server/core/fence.h"
 #include "stage_server/core/stage_machine.h"
 
 namespace resbm::stage_server {
 namespace {
 
 std::string AttemptText(const v1::Attempt& attempt) {
-  return absl::StrCat("step ", attempt.step(), " at fence ", FenceText(attempt.fence()));
+  return absl::StrCat("step ", attempt.step(), " at fence ", wire::FenceText(attempt.fence()));
 }
 
 bool SameAttempt(const v1::Attempt& a, const v1::Attempt& b) {
-  return a.step() == b.step() && SameFence(a.fence(), b.fence());
+  return a.step() == b.step() && wire::SameFence(a.fence(), b.fence());
 }
 
 std::vector<std::int64_t> Samples(const google::protobuf::RepeatedPtrField<v1::MicroBatch>& micro_batches) {
@@ -32,7 +32,7 @@ absl::StatusOr<Program> StageMachine::FindProgram(std::uint32_t id) const {
   const auto found = programs_.find(id);
   if (found == programs_.end()) {
     return absl::FailedPreconditionError(absl::StrCat("program ", id, " is not defined at fence ",
-                                                      FenceText(tenancy_.fence()), "; programs are forgotten by an Attach"));
+                                                      wire::FenceText(tenancy_.fence()), "; programs are forgotten by an Attach"));
   }
   return found->second;
 }
@@ -41,9 +41,9 @@ absl::Status StageMachine::CheckBegin(const v1::Begin& begin) const {
   if (state_ != State::kReady) {
     return absl::FailedPreconditionError(absl::StrCat("Begin in state ", StateName(state_), "; it must be READY"));
   }
-  if (!SameFence(begin.attempt().fence(), tenancy_.fence())) {
+  if (!wire::SameFence(begin.attempt().fence(), tenancy_.fence())) {
     return absl::InvalidArgumentError(absl::StrCat("Begin of ", AttemptText(begin.attempt()), " came at fence ",
-                                                   FenceText(tenancy_.fence())));
+                                                   wire::FenceText(tenancy_.fence())));
   }
   if (begin.base_state_id() != state_id_) {
     return absl::FailedPreconditionError(absl::StrCat("Begin of step ", begin.attempt().step(), " builds on state ",

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire/tensor_frame.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::stage_server {
 namespace {
@@ -46,16 +46,16 @@ std::optional<v1::Refused> Tenancy::Refuse(const v1::Fence& fence, const v1::Att
   }
   if (!free() && attach.job_id() != job_id_) {
     refused.set_reason(absl::StrCat("the stage belongs to job ", job_id_, " (stage ", stage_, ", fence ",
-                                    FenceText(fence_), attached() ? ", attached" : ", its coordinator is gone",
+                                    wire::FenceText(fence_), attached() ? ", attached" : ", its coordinator is gone",
                                     ") until that is released or its lease ends"));
     return refused;
   }
   const auto seen = obeyed_.find(attach.job_id());
   const v1::Fence newest = seen == obeyed_.end() ? v1::Fence() : seen->second;
-  if (!Newer(fence, newest)) {
+  if (!wire::Newer(fence, newest)) {
     *refused.mutable_holder_fence() = newest;
     refused.set_holder_job_id(attach.job_id());
-    refused.set_reason(absl::StrCat("fence ", FenceText(fence), " is not newer than ", FenceText(newest),
+    refused.set_reason(absl::StrCat("fence ", wire::FenceText(fence), " is not newer than ", wire::FenceText(newest),
                                     ", which this stage has obeyed for job ", attach.job_id(),
                                     "; another coordinator of this run is or was here"));
     return refused;
@@ -80,7 +80,7 @@ void Tenancy::Accept(SessionId session, const v1::Fence& fence, const v1::Attach
 }
 
 bool Tenancy::Speaks(SessionId session, const v1::Fence& fence) const {
-  return attached() && session == session_ && SameFence(fence, fence_);
+  return attached() && session == session_ && wire::SameFence(fence, fence_);
 }
 
 void Tenancy::Lose(absl::Duration now) {

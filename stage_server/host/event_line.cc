@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::stage_server {
 namespace {
@@ -51,7 +51,7 @@ Json Where(const StageMachine& machine) {
   where["job"] = tenancy.job_id();
   where["stage"] = tenancy.stage();
   where["stages"] = tenancy.stages();
-  where["fence"] = FenceText(tenancy.fence());
+  where["fence"] = wire::FenceText(tenancy.fence());
   where["step"] = machine.step();
   return where;
 }
@@ -68,7 +68,7 @@ std::optional<LogEvent> ToLogEvent(const v1::ControlEvent& event) {
     case v1::ControlEvent::kRefused:
       log.level = LogLevel::kWarning;
       log.name = "refused";
-      fields["refused_fence"] = FenceText(event.fence());
+      fields["refused_fence"] = wire::FenceText(event.fence());
       fields["error"] = event.refused().reason();
       return log;
     case v1::ControlEvent::kReady:

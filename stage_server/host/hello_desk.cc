@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire/tensor_frame.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 
 namespace resbm::stage_server {
 
@@ -14,7 +14,7 @@ std::optional<absl::StatusOr<std::shared_ptr<wire::LinkEndpoint>>> HelloDesk::De
   const auto refuse = [&](const auto&... text) {
     return absl::StatusOr<std::shared_ptr<wire::LinkEndpoint>>(
         absl::FailedPreconditionError(absl::StrCat("Hello for link ", hello.link(), " of job ", hello.job_id(),
-                                                   " at fence ", FenceText(hello.fence()), ": ", text...)));
+                                                   " at fence ", wire::FenceText(hello.fence()), ": ", text...)));
   };
   if (hello.protocol_version() != wire::kProtocolVersion) {
     return refuse("its protocol version is ", hello.protocol_version(), ", this stage server speaks ",
@@ -22,8 +22,8 @@ std::optional<absl::StatusOr<std::shared_ptr<wire::LinkEndpoint>>> HelloDesk::De
   }
   if (tenancy.free()) return std::nullopt;
   if (hello.job_id() != tenancy.job_id()) return refuse("the stage belongs to job ", tenancy.job_id());
-  if (Newer(tenancy.fence(), hello.fence())) return refuse("the stage obeys the newer ", FenceText(tenancy.fence()));
-  if (Newer(hello.fence(), tenancy.fence()) || !situation.links_open) return std::nullopt;
+  if (wire::Newer(tenancy.fence(), hello.fence())) return refuse("the stage obeys the newer ", wire::FenceText(tenancy.fence()));
+  if (wire::Newer(hello.fence(), tenancy.fence()) || !situation.links_open) return std::nullopt;
   if (hello.link() == tenancy.stage()) return situation.endpoint(End::kUp);
   if (hello.link() == tenancy.stage() + 1) return situation.endpoint(End::kDown);
   return refuse("stage ", tenancy.stage(), " has links ", tenancy.stage(), " and ", tenancy.stage() + 1);
@@ -52,8 +52,8 @@ void HelloDesk::LookAgain(const Situation& situation, absl::Duration now) {
       const Tenancy& tenancy = *situation.tenancy;
       decision = absl::UnavailableError(absl::StrCat(
           "Hello for link ", visitor->hello.link(), " of job ", visitor->hello.job_id(), " at fence ",
-          FenceText(visitor->hello.fence()), " waited ", absl::FormatDuration(patience_), "; the stage ",
-          tenancy.free() ? "is free" : absl::StrCat("is at fence ", FenceText(tenancy.fence())),
+          wire::FenceText(visitor->hello.fence()), " waited ", absl::FormatDuration(patience_), "; the stage ",
+          tenancy.free() ? "is free" : absl::StrCat("is at fence ", wire::FenceText(tenancy.fence())),
           situation.links_open ? "" : " without links", ". Does its coordinator reach it?"));
     }
     Found found = std::move(visitor->found);

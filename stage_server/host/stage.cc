@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 #include "stage_server/host/readiness.h"
 
 namespace resbm::stage_server {
@@ -336,7 +336,7 @@ void Stage::OnAllSent(const v1::Fence&, End) {
 
 void Stage::OnConnected(const v1::Fence& fence, End end) {
   Post([this, fence, end] {
-    if (!SameFence(fence, machine_.tenancy().fence())) return;
+    if (!wire::SameFence(fence, machine_.tenancy().fence())) return;
     LogLostLinks(LogLevel::kWarning);
     LogLink(LogLevel::kInfo, "link_connected", end);
     machine_.OnLinkChanged();
@@ -345,7 +345,7 @@ void Stage::OnConnected(const v1::Fence& fence, End end) {
 
 void Stage::OnDisconnected(const v1::Fence& fence, End end, const absl::Status& status) {
   Post([this, fence, end, status] {
-    if (!SameFence(fence, machine_.tenancy().fence())) return;
+    if (!wire::SameFence(fence, machine_.tenancy().fence())) return;
     // Between two pieces of work nothing is lost by it.
     if (machine_.state() == State::kReady) {
       std::optional<LostLink>& lost = lost_links_[static_cast<int>(end)];

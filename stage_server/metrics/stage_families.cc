@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "stage_server/core/fence.h"
+#include "proto/wire/fence.h"
 #include "stage_server/core/stage_links.h"
 
 namespace resbm::stage_server {
@@ -171,7 +171,7 @@ std::vector<prometheus::MetricFamily> StageFamilies(const v1::DescribeReply& ide
   families.Set("resbm_stage_attached", AsNumber(s.attached));
   if (!s.now.job_id().empty()) {
     families.Set("resbm_stage_job_info", 1,
-                 {s.now.job_id(), absl::StrCat(s.now.stage()), absl::StrCat(s.now.stages()), FenceText(s.now.fence())});
+                 {s.now.job_id(), absl::StrCat(s.now.stage()), absl::StrCat(s.now.stages()), wire::FenceText(s.now.fence())});
     families.Set("resbm_stage_last_step", s.now.step());
   }
   AddSteps(s, &families);

@@ -11,9 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proto/data/dataset_hash.h"
-#include "proto/data/load_dataset.h"
 #include "stage_server/data/local_data_computer.h"
+#include "tests/stage_server/data/small_copy.h"
 #include "tests/support/small_images.h"
 #include "tests/support/subprocess.h"
 
@@ -23,24 +22,13 @@ namespace {
 using resbm::testing::NewFolder;
 using resbm::testing::WriteFileOrDie;
 using resbm::testing::WriteSmallMnist;
+using stage_server::testing::SmallCopy;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-v1::LocalData SpecOf(const std::string& folder) {
-  v1::LocalData spec;
-  spec.mutable_data()->mutable_mnist()->set_directory(folder);
-  spec.set_seed(3);
-  spec.set_samples(8);
-  spec.set_micro_batches(2);
-  spec.set_evaluation_micro_batch(4);
-  spec.set_train_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTrain, 0)));
-  spec.set_test_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTest, 0)));
-  return spec;
-}
-
 TEST(LocalData, ACopyElsewhereGivesTheCoordinatorsTensors) {
   const std::string original = WriteSmallMnist(20, 10), copy = WriteSmallMnist(20, 10);
-  const v1::LocalData spec = SpecOf(original);
+  const v1::LocalData spec = SmallCopy(original);
   LocalData here(copy), there(original);
   ASSERT_EQ(here.source(), nullptr);
   ASSERT_TRUE(here.Load(spec).ok());
@@ -55,7 +43,7 @@ TEST(LocalData, ACopyElsewhereGivesTheCoordinatorsTensors) {
 TEST(LocalData, ADifferentCopyIsRefusedWithBothHashes) {
   const std::string original = WriteSmallMnist(20, 10), other = WriteSmallMnist(20, 11);
   LocalData local(other);
-  const absl::Status status = local.Load(SpecOf(original));
+  const absl::Status status = local.Load(SmallCopy(original));
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("the test data here is not the coordinator's: 11 samples with hash "));
   EXPECT_EQ(local.source(), nullptr);
@@ -63,7 +51,7 @@ TEST(LocalData, ADifferentCopyIsRefusedWithBothHashes) {
 
 TEST(LocalData, WhatIsNotUsedIsNotRead) {
   const std::string original = WriteSmallMnist(20, 10), copy = WriteSmallMnist(20, 10);
-  v1::LocalData spec = SpecOf(original);
+  v1::LocalData spec = SmallCopy(original);
   spec.clear_train_hash();
   std::filesystem::remove(copy + "/train-images-idx3-ubyte");
   LocalData local(copy);
@@ -73,8 +61,8 @@ TEST(LocalData, WhatIsNotUsedIsNotRead) {
 
 TEST(LocalData, ServersWithoutAFolderAndBadSpecsSaySo) {
   const std::string folder = WriteSmallMnist(20, 10);
-  EXPECT_THAT(LocalData("").Load(SpecOf(folder)).message(), HasSubstr("start it with --data FOLDER"));
-  v1::LocalData bad = SpecOf(folder);
+  EXPECT_THAT(LocalData("").Load(SmallCopy(folder)).message(), HasSubstr("start it with --data FOLDER"));
+  v1::LocalData bad = SmallCopy(folder);
   bad.set_samples(0);
   EXPECT_EQ(LocalData(folder).Load(bad).code(), absl::StatusCode::kInvalidArgument);
   v1::LocalData none;
@@ -83,7 +71,7 @@ TEST(LocalData, ServersWithoutAFolderAndBadSpecsSaySo) {
   none.set_evaluation_micro_batch(1);
   none.set_train_hash(1);
   EXPECT_EQ(LocalData(folder).Load(none).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LocalData(NewFolder("empty")).Load(SpecOf(folder)).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(LocalData(NewFolder("empty")).Load(SmallCopy(folder)).code(), absl::StatusCode::kNotFound);
 }
 
 TEST(LocalData, NoNameLeadsOutOfTheFolder) {
@@ -139,7 +127,7 @@ TEST(LocalDataComputer, LoadsTheDataWithTheStageAndForgetsBothTogether) {
   std::vector<std::size_t> kinds;
   LocalDataComputer computer(std::make_unique<Recorder>(&kinds), &local);
   Load load;
-  *load.spec.mutable_local_data() = SpecOf(folder);
+  *load.spec.mutable_local_data() = SmallCopy(folder);
   EXPECT_TRUE(computer.Run(load).status.ok());
   EXPECT_NE(local.source(), nullptr);
   EXPECT_TRUE(computer.Run(Finish()).status.ok());

@@ -11,9 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "proto/base/mutex.h"
-#include "proto/data/dataset_hash.h"
-#include "proto/data/load_dataset.h"
 #include "stage_server/data/local_data_links.h"
+#include "tests/stage_server/data/small_copy.h"
 #include "tests/stage_server/support/fake_links.h"
 #include "tests/stage_server/support/specs.h"
 #include "tests/support/small_images.h"
@@ -24,6 +23,7 @@ namespace {
 using resbm::testing::WriteSmallMnist;
 using stage_server::testing::FakeLinks;
 using stage_server::testing::MakeFence;
+using stage_server::testing::SmallCopy;
 using ::testing::HasSubstr;
 
 class Events : public LinkEvents {
@@ -68,16 +68,7 @@ class Events : public LinkEvents {
 class LocalLineTest : public ::testing::Test {
  protected:
   LocalLineTest() : folder_(WriteSmallMnist(20, 10)), data_(folder_) {
-    v1::LocalData spec;
-    spec.mutable_data()->mutable_mnist()->set_directory(folder_);
-    spec.mutable_data()->mutable_augment()->set_crop(true);
-    spec.set_seed(3);
-    spec.set_samples(8);
-    spec.set_micro_batches(2);
-    spec.set_evaluation_micro_batch(4);
-    spec.set_train_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTrain, 0)));
-    spec.set_test_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTest, 0)));
-    EXPECT_TRUE(data_.Load(spec).ok());
+    EXPECT_TRUE(data_.Load(SmallCopy(folder_)).ok());
   }
 
   static v1::TensorHeader Input(std::uint64_t step, std::uint32_t micro_batch, std::int64_t samples) {
@@ -153,12 +144,8 @@ TEST_F(LocalLineTest, WhatTheDataDoesNotGiveIsALinkError) {
 }
 
 TEST_F(LocalLineTest, WithoutTrainingDataThereIsNoStep) {
-  v1::LocalData spec;
-  spec.mutable_data()->mutable_mnist()->set_directory(folder_);
-  spec.set_samples(8);
-  spec.set_micro_batches(2);
-  spec.set_evaluation_micro_batch(4);
-  spec.set_test_hash(data::HashOf(**data::LoadDataset(spec.data(), data::Split::kTest, 0)));
+  v1::LocalData spec = SmallCopy(folder_);
+  spec.clear_train_hash();
   ASSERT_TRUE(data_.Load(spec).ok());
   LocalLine line(End::kUp, MakeFence(1, 1), &data_, &events_);
   line.Expect(Input(1, 0, 4));

@@ -1,6 +1,6 @@
-// Fences, compared: (epoch, generation), in that order.
-#ifndef RESBM_STAGE_SERVER_CORE_FENCE_H_
-#define RESBM_STAGE_SERVER_CORE_FENCE_H_
+// Fences, compared: (epoch, generation), in that order; and as text.
+#ifndef RESBM_PROTO_WIRE_FENCE_H_
+#define RESBM_PROTO_WIRE_FENCE_H_
 
 #include <string>
 #include <tuple>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/resbm/v1/link.pb.h"
 
-namespace resbm::stage_server {
+namespace resbm::wire {
 
 inline bool Newer(const v1::Fence& a, const v1::Fence& b) {
   return std::make_tuple(a.epoch(), a.generation()) > std::make_tuple(b.epoch(), b.generation());
@@ -21,6 +21,6 @@ inline bool SameFence(const v1::Fence& a, const v1::Fence& b) {
 // "3.1", as metrics.jsonl has it.
 inline std::string FenceText(const v1::Fence& fence) { return absl::StrCat(fence.epoch(), ".", fence.generation()); }
 
-}  // namespace resbm::stage_server
+}  // namespace resbm::wire
 
-#endif  // RESBM_STAGE_SERVER_CORE_FENCE_H_
+#endif  // RESBM_PROTO_WIRE_FENCE_H_
