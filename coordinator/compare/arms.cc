@@ -27,33 +27,75 @@ std::string ShortName(const std::string& path) {
   return dot == std::string::npos ? path : path.substr(dot + 1);
 }
 
-void NameArms(std::vector<Arm>* arms) {
-  for (Arm& arm : *arms) arm.name = arm.runs.front().job.name();
-  if (AllDistinct(*arms)) return;
-  // Fields in which any arm differs from the first.
-  std::set<std::string> paths;
-  bool stages_differ = false;
-  for (const Arm& arm : *arms) {
-    for (const auto& d : JobDifferences(arms->front().runs.front().job, arm.runs.front().job)) {
-      if (d.from != "{}" && d.to != "{}") paths.insert(d.path);
-    }
-    stages_differ = stages_differ || arm.runs.front().stages != arms->front().runs.front().stages;
-  }
-  for (Arm& arm : *arms) {
+// Each arm's values of `paths`: those that its job sets, or, if it sets none, the defaults.
+std::vector<std::string> NamesBy(const std::vector<std::string>& paths, bool with_stages, const std::vector<Arm>& arms) {
+  std::vector<std::string> names;
+  for (const Arm& arm : arms) {
     const auto fields = JobFields(arm.runs.front().job);
     std::vector<std::string> parts;
     for (const std::string& path : paths) {
       const auto found = fields.find(path);
       if (found != fields.end()) parts.push_back(absl::StrCat(ShortName(path), "=", found->second));
     }
-    if (stages_differ) parts.push_back(absl::StrCat("stages=", arm.runs.front().stages));
+    if (with_stages) parts.push_back(absl::StrCat("stages=", arm.runs.front().stages));
     if (parts.empty()) {
       for (const std::string& path : paths) {
         parts.push_back(absl::StrCat(ShortName(path), "=", FieldValue(fields, path)));
       }
     }
-    arm.name = absl::StrJoin(parts, " ");
+    names.push_back(absl::StrJoin(parts, " "));
   }
+  return names;
+}
+
+// What a reader compares comes first.
+int Rank(const std::string& path) {
+  int rank = 0;
+  for (const char* prefix : {"boundary.", "wire.", "cut_point", "optimizer.", "model.", "schedule."}) {
+    if (absl::StartsWith(path, prefix)) return rank;
+    ++rank;
+  }
+  return rank;
+}
+
+// By the fewest fields that tell the arms apart: a name is a column's width, and all that differs is printed below.
+void NameArms(std::vector<Arm>* arms) {
+  for (Arm& arm : *arms) arm.name = arm.runs.front().job.name();
+  if (AllDistinct(*arms)) return;
+  // Fields in which any arm differs from the first.
+  std::set<std::string> differing;
+  bool stages_differ = false;
+  for (const Arm& arm : *arms) {
+    for (const auto& d : JobDifferences(arms->front().runs.front().job, arm.runs.front().job)) {
+      if (d.from != "{}" && d.to != "{}") differing.insert(d.path);
+    }
+    stages_differ = stages_differ || arm.runs.front().stages != arms->front().runs.front().stages;
+  }
+  std::vector<std::string> paths(differing.begin(), differing.end());
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const std::string& a, const std::string& b) { return Rank(a) < Rank(b); });
+  const auto tell_apart = [arms](const std::vector<std::string>& by, bool with_stages) {
+    const std::vector<std::string> names = NamesBy(by, with_stages, *arms);
+    const std::set<std::string> distinct(names.begin(), names.end());
+    return distinct.size() == names.size() && !distinct.contains("");
+  };
+  // How many arms set a field of the boundary among these: such an arm is named by one, not by the lack of others'.
+  const auto by_their_boundary = [arms](const std::vector<std::string>& by) {
+    return std::count_if(arms->begin(), arms->end(), [&by](const Arm& arm) {
+      const auto fields = JobFields(arm.runs.front().job);
+      return std::any_of(by.begin(), by.end(),
+                         [&fields](const std::string& path) { return Rank(path) == 0 && fields.contains(path); });
+    });
+  };
+  const auto wanted = by_their_boundary(paths);
+  for (std::size_t i = paths.size(); i-- > 0;) {
+    std::vector<std::string> fewer = paths;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (by_their_boundary(fewer) == wanted && tell_apart(fewer, stages_differ)) paths = std::move(fewer);
+  }
+  const bool with_stages = stages_differ && !tell_apart(paths, false);
+  const std::vector<std::string> names = NamesBy(paths, with_stages, *arms);
+  for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = names[i];
   if (AllDistinct(*arms)) return;
   for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = absl::StrCat("arm ", i + 1);
 }
@@ -140,8 +182,8 @@ std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
                                         Seeds(baseline.seeds()), baseline.name));
     }
     if (arm.seeds().size() < arm.runs.size()) {
-      caveats.push_back(absl::StrFormat("%s: %d runs have only %d seeds; a seed counts once", arm.name, arm.runs.size(),
-                                        arm.seeds().size()));
+      caveats.push_back(absl::StrFormat("%s: %d runs have only %d seed%s; a seed counts once", arm.name, arm.runs.size(),
+                                        arm.seeds().size(), arm.seeds().size() == 1 ? "" : "s"));
     }
   }
   return caveats;

@@ -23,8 +23,8 @@ struct Arm {
 };
 
 // In order of their first runs. One arm: equal jobs but for seed and name, and the same number of stages (times
-// and memory depend on it). Named by the job, where jobs have names of their own, else by what differs from the
-// other arms ("ratio=8"), else by number.
+// and memory depend on it). Named by the job, where jobs have names of their own, else by the fewest fields that tell
+// them apart ("ratio=8"), those of the boundary first, else by number.
 std::vector<Arm> GroupRuns(std::vector<RunRecord> runs);
 
 // What a reader must know before believing the comparison, one line each: arms that differ from the first in

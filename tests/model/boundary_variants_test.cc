@@ -46,6 +46,17 @@ TEST_P(EveryBoundary, KeepsTheFirstLawWithClipping) {
   }
 }
 
+TEST_P(EveryBoundary, KeepsTheFirstLawInBf16) {
+  WholeModel model = VariantResnet(GetParam(), WireCodec::kBf16, WireCodec::kBf16);
+  const auto fp32 = Train(model, {}, Order::kGpipe);
+  model.precision = Precision::kBf16;
+  const auto expected = Train(model, {}, Order::kGpipe);
+  EXPECT_FALSE(expected == fp32);
+  for (const std::vector<int>& cuts : {std::vector<int>{1}, {0, 2}, {0, 1, 2}}) {
+    EXPECT_TRUE(Train(model, cuts, Order::kOneFOneB) == expected) << cuts.size() + 1 << " stages";
+  }
+}
+
 class EveryCodec : public testing::TestWithParam<std::pair<WireCodec, WireCodec>> {};
 
 TEST_P(EveryCodec, KeepsTheFirstLawWithClipping) {

@@ -82,6 +82,17 @@ TEST_P(EveryGpt, KeepsTheFirstLawWithMuon) {
   ExpectTheSame(SmallGpt(options), {}, OneCutEach());
 }
 
+TEST_P(EveryGpt, KeepsTheFirstLawInBf16) {
+  GptOptions options = OptionsOf(GetParam());
+  options.dropout = 0.1;
+  options.codec = WireCodec::kBf16;
+  WholeModel model = SmallGpt(options);
+  const auto fp32 = Train(model, {}, Order::kGpipe, {});
+  model.precision = Precision::kBf16;
+  EXPECT_FALSE(Train(model, {}, Order::kGpipe, {}) == fp32);
+  ExpectTheSame(model, {}, OneCutEach());
+}
+
 TEST_P(EveryGpt, GivesEveryParameterAGradient) {
   GptOptions options = OptionsOf(GetParam());
   options.codec = WireCodec::kFp32;

@@ -41,7 +41,7 @@ TEXT_RATIOS = [4, 16, 64, 128]
 # The optimizer is the arm's; the uncompressed model is trained by both.
 TEXT_OPTIMIZERS = {
     "AdamW": ("optimizer.adamw.learning_rate", ["0.001", "0.002", "0.004"], []),
-    "Muon": ("optimizer.muon.learning_rate", ["0.005", "0.01", "0.02"],
+    "Muon": ("optimizer.muon.learning_rate", ["0.01", "0.02", "0.04"],
              ["optimizer={muon { adamw { learning_rate: 0.002 } } clip_norm: 1 schedule { one_cycle { rise: 0.1 } }}"]),
 }
 TEXT_ARMS = []

@@ -32,6 +32,46 @@ TEST(Arms, JobsThatDifferInTheSeedOnlyAreOneArmNamedByWhatDiffers) {
   EXPECT_THAT(Caveats(arms), Contains(HasSubstr("seeds 1, not 1, 2 as for ratio=4")));
 }
 
+TEST(Arms, AreNamedByTheFewestFieldsThoseOfTheBoundaryFirst) {
+  std::vector<RunRecord> runs = Records({{"a", 1, "ratio: 4", "batch { samples: 32 }"},
+                                         {"b", 1, "ratio: 8", "batch { samples: 16 }"},
+                                         {"c", 1, "kind: IDENTITY", "batch { samples: 32 }"}});
+  runs[1].job.mutable_data()->set_limit_train(100);
+  const auto arms = GroupRuns(std::move(runs));
+  ASSERT_EQ(arms.size(), 3u);
+  EXPECT_EQ(arms[0].name, "ratio=4");
+  EXPECT_EQ(arms[1].name, "ratio=8");
+  EXPECT_EQ(arms[2].name, "kind=IDENTITY");
+  // The rest is not lost.
+  EXPECT_THAT(DescribeDifferences(arms), Contains("ratio=8: batch.samples = 16 (baseline: 32)"));
+}
+
+TEST(Arms, WhatDoesNotTellApartAloneIsNamedTogether) {
+  const auto arms = GroupRuns(Records({{"a", 1, "ratio: 4", "batch { samples: 32 }"},
+                                       {"b", 1, "ratio: 8", "batch { samples: 32 }"},
+                                       {"c", 1, "ratio: 8", "batch { samples: 16 }"}}));
+  ASSERT_EQ(arms.size(), 3u);
+  EXPECT_EQ(arms[0].name, "ratio=4 samples=32");
+  EXPECT_EQ(arms[1].name, "ratio=8 samples=32");
+  EXPECT_EQ(arms[2].name, "ratio=8 samples=16");
+}
+
+TEST(Arms, ABoundaryThatStandsByDefaultIsNamedToo) {
+  const auto arms = GroupRuns(Records({{"a", 1, "kind: IDENTITY"}, {"b", 1, ""}}));
+  ASSERT_EQ(arms.size(), 2u);
+  EXPECT_EQ(arms[0].name, "kind=IDENTITY");
+  EXPECT_EQ(arms[1].name, "kind=RESBM");
+}
+
+TEST(Arms, TheNumberOfStagesIsNamedWhereItAloneDiffers) {
+  std::vector<RunRecord> runs = Records({{"a", 1, "ratio: 4"}, {"b", 1, "ratio: 4"}});
+  runs[1].stages = 1;
+  const auto arms = GroupRuns(std::move(runs));
+  ASSERT_EQ(arms.size(), 2u);
+  EXPECT_EQ(arms[0].name, "stages=2");
+  EXPECT_EQ(arms[1].name, "stages=1");
+}
+
 TEST(Arms, OtherDataStepsOrOptimizersAreSaid) {
   ExampleRun other = {"b", 1, "ratio: 8", "batch { samples: 32 }"};
   other.losses = {1, 2};
@@ -53,7 +93,7 @@ TEST(Arms, RunsPutTogetherByHandAreCheckedToo) {
   arms[0].runs = Records({{"a", 1, "ratio: 4"}, {"b", 1, "ratio: 8"}});
   const auto caveats = Caveats(arms);
   EXPECT_THAT(caveats, Contains(HasSubstr("a and b differ in more than the seed (boundary.ratio)")));
-  EXPECT_THAT(caveats, Contains(HasSubstr("2 runs have only 1 seeds")));
+  EXPECT_THAT(caveats, Contains(HasSubstr("2 runs have only 1 seed; a seed counts once")));
   // The seed counts once, with its mean.
   arms[0].runs[1].figures["top1"] = 0.8;
   EXPECT_THAT(arms[0].figure("top1"), ElementsAre(::testing::Pair(1, ::testing::DoubleEq(0.85))));
