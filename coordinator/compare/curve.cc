@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "coordinator/report/median.h"
+
 namespace resbm::coordinator {
 namespace {
 
@@ -10,14 +12,6 @@ constexpr std::size_t kWindow = 20;
 constexpr std::size_t kLeastWindow = 8;
 constexpr double kDeviations = 6;
 constexpr double kLeastRise = 0.1;
-
-double Median(std::vector<double> values) {
-  const std::size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + middle, values.end());
-  const double upper = values[middle];
-  if (values.size() % 2 == 1) return upper;
-  return (*std::max_element(values.begin(), values.begin() + middle) + upper) / 2;
-}
 
 }  // namespace
 

@@ -4,16 +4,12 @@
 #include <cstddef>
 #include <map>
 #include <utility>
+#include <vector>
+
+#include "coordinator/report/median.h"
 
 namespace resbm::coordinator {
 namespace {
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // What one micro-batch sent over a link in a step, tensor by tensor in the order of time.
 struct Transfers {
@@ -61,8 +57,9 @@ std::vector<LinkUse> LinkUses(const TraceRecord& trace) {
   std::vector<LinkUse> uses;
   for (const auto& [ends, link] : links) {
     if (link.send_us.empty()) continue;
+    const std::vector<double> transits = link.Transits();
     uses.push_back({ends.first, ends.second, static_cast<std::int64_t>(link.send_us.size()), link.bytes,
-                    Median(link.send_us), Median(link.Transits())});
+                    Median(link.send_us), transits.empty() ? 0 : Median(transits)});
   }
   return uses;
 }

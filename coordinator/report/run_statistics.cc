@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "coordinator/plan/schedule.h"
 #include "coordinator/plan/simulate.h"
+#include "coordinator/report/median.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -44,13 +45,6 @@ std::string CodecNames(const v1::BoundarySpec& cut, bool gradients) {
                                : CodecName(gradients ? tensor.gradient_codec() : tensor.activation_codec()));
   }
   return names;
-}
-
-double Median(std::vector<double> values) {
-  const std::size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + middle, values.end());
-  if (values.size() % 2 == 1) return values[middle];
-  return (values[middle] + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
 double Elements(const v1::BoundarySpec& cut) {

@@ -136,7 +136,10 @@ std::string Describe(const RunInfo& run) {
   if (run.coordinator_pid.has_value()) {
     absl::StrAppendFormat(&text, "; process %d", *run.coordinator_pid);
   } else {
-    absl::StrAppend(&text, run.has_summary ? "; the run has ended" : "; no coordinator of it runs on this machine");
+    const bool early = !run.last.has_value() || run.last->step < run.stages.total_steps;
+    absl::StrAppend(&text, !run.has_summary ? "; no coordinator of it runs on this machine"
+                           : early          ? "; the run ended before its last step"
+                                            : "; the run has ended");
   }
   return text;
 }

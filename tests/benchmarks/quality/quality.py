@@ -48,6 +48,8 @@ TEXT_ARMS = []
 for _optimizer, (_field, _rates, _set) in TEXT_OPTIMIZERS.items():
     TEXT_ARMS.append(("%s identity" % _optimizer, _set + ["boundary.kind=IDENTITY"]))
     TEXT_ARMS += [("%s in-branch %dx" % (_optimizer, r), _set + ["boundary.ratio=%d" % r]) for r in TEXT_RATIOS]
+INT8 = ["wire.activations=INT8", "wire.gradients=INT8"]
+TEXT_ARMS.append(("AdamW in-branch 8x int8", ["boundary.ratio=8"] + INT8))  # about the bytes of 16x
 TEXT_ARMS.append(("AdamW adapter 16x", ["boundary.kind=ADAPTER"]))
 TEXT_ARMS.append(("AdamW linear 16x", ["boundary.kind=LINEAR"]))
 

@@ -30,14 +30,14 @@ TEST(LinkUse, TheOnlyStepCounts) {
 }
 
 TEST(LinkUse, ATensorIsOnItsWayFromItsSendingToItsArrival) {
-  // Two tensors of a micro-batch; the clocks make the second one arrive before it was sent; the third never came.
+  // Two tensors of a micro-batch, on their way for 7 us and, by clocks that are apart, for none; the third never came.
   const TraceRecord trace = Parse(
       R"({"traceEvents":[{"ph":"X","pid":0,"tid":1,"ts":10,"dur":2,"cat":"send","args":{"step":1,"micro_batch":0}},
           {"ph":"X","pid":0,"tid":1,"ts":20,"dur":2,"cat":"send","args":{"step":1,"micro_batch":0}},
           {"ph":"X","pid":0,"tid":1,"ts":30,"dur":2,"cat":"send","args":{"step":1,"micro_batch":1}},
           {"ph":"X","pid":1,"tid":4,"ts":14,"dur":3,"cat":"receive","args":{"step":1,"micro_batch":0}},
           {"ph":"X","pid":1,"tid":4,"ts":18,"dur":1,"cat":"receive","args":{"step":1,"micro_batch":0}}]})");
-  EXPECT_THAT(LinkUses(trace), ElementsAre(LinkUse{0, 1, 3, 0, 2, 7}));
+  EXPECT_THAT(LinkUses(trace), ElementsAre(LinkUse{0, 1, 3, 0, 2, 3.5}));
 }
 
 TEST(LinkUse, TheCoordinatorIsNoStage) {

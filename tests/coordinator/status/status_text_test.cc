@@ -137,6 +137,9 @@ TEST(StatusText, ARunThatHasEndedIsALine) {
   status.run->coordinator_pid.reset();
   status.run->has_summary = true;
   EXPECT_TRUE(status.run->ended());
+  ASSERT_LT(status.run->last->step, status.run->stages.total_steps);
+  EXPECT_THAT(FormatStatus(status, Terminal()), HasSubstr("; the run ended before its last step\n"));
+  status.run->last->step = status.run->stages.total_steps;
   const std::string text = FormatStatus(status, Terminal());
   EXPECT_THAT(text, HasSubstr("; the run has ended\n"));
   EXPECT_THAT(text, Not(HasSubstr("address")));
