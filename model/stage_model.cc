@@ -363,7 +363,7 @@ class TorchStageModel : public StageModel {
       SegmentSignals seen;
       Tensors outgoing =
           segment.Backward(std::move(part), std::move(incoming), PassOf(&graph), signals ? &seen : nullptr);
-      if (signals) AddSignals(segment, seen, result);
+      if (signals) AddSignals(segment, seen, loss_scale, result);
       if (!segment.before.has_value()) break;
       EncodedTensors encoded = io_.EncodeGradients(*segment.before, outgoing, result.non_finite);
       outgoing.clear();
@@ -376,12 +376,13 @@ class TorchStageModel : public StageModel {
     return result;
   }
 
-  static void AddSignals(const Segment& segment, const SegmentSignals& seen, BackwardResult& result) {
+  static void AddSignals(const Segment& segment, const SegmentSignals& seen, double loss_scale,
+                         BackwardResult& result) {
     if (segment.after.has_value()) {
-      result.signals.push_back({segment.after->cut_point, "gradient_rms_before", seen.before_encoder});
+      result.signals.push_back({segment.after->cut_point, "gradient_rms_before", seen.before_encoder / loss_scale});
     }
     if (segment.before.has_value()) {
-      result.signals.push_back({segment.before->cut_point, "gradient_rms_after", seen.after_decoder});
+      result.signals.push_back({segment.before->cut_point, "gradient_rms_after", seen.after_decoder / loss_scale});
     }
   }
 

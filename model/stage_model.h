@@ -131,8 +131,8 @@ class StageModel {
   virtual absl::StatusOr<ForwardResult> Forward(int micro_batch, const EncodedTensors& input,
                                                 const EncodedTensor* target, const SampleIds& samples) = 0;
   // Gradient of the loss *sum*. `gradients`: of each tensor of floating point that crossed; empty on the last stage.
-  // Adds to the step's gradients. `loss_scale`, on the last stage: the loss is multiplied by it first, a power of two
-  // and the same in all of a step; gradients then carry it.
+  // Adds to the step's gradients. `loss_scale`, a power of two and the same in all of a step and on every stage: on the
+  // last one the loss is multiplied by it first; gradients then carry it, signals do not.
   // The same errors; INVALID_ARGUMENT also: this micro-batch was not forwarded. After any other error the
   // gradients are half added: DropStep.
   absl::StatusOr<BackwardResult> Backward(int micro_batch, const EncodedTensors& gradients) {

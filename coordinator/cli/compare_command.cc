@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <set>
 #include <utility>
@@ -20,8 +21,19 @@ namespace {
 
 constexpr char kCommand[] = "compare";
 
+// `seen`: directories, whatever they are called.
+absl::StatusOr<RunRecord> ReadOnce(const std::string& path, std::set<std::string>* seen) {
+  RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadRun(path));
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(path, error);
+  if (!seen->insert(error ? path : canonical.string()).second) {
+    return absl::InvalidArgumentError(absl::StrFormat("%s is given twice; a run counts once", path));
+  }
+  return run;
+}
+
 // "r8=runs/a,runs/b"
-absl::StatusOr<Arm> ReadArm(const std::string& text) {
+absl::StatusOr<Arm> ReadArm(const std::string& text, std::set<std::string>* seen) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(absl::StrFormat("--arm %s: expected NAME=DIR,DIR,...", text));
@@ -30,7 +42,7 @@ absl::StatusOr<Arm> ReadArm(const std::string& text) {
   arm.name = text.substr(0, equals);
   const std::vector<std::string> paths = absl::StrSplit(text.substr(equals + 1), ',', absl::SkipEmpty());
   for (const std::string& path : paths) {
-    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadRun(path));
+    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadOnce(path, seen));
     arm.runs.push_back(std::move(run));
   }
   if (arm.runs.empty()) return absl::InvalidArgumentError(absl::StrFormat("--arm %s: no directories", text));
@@ -41,15 +53,13 @@ absl::StatusOr<std::vector<Arm>> ReadArms(const CompareOptions& options) {
   std::vector<RunRecord> runs;
   std::set<std::string> seen;
   for (const std::string& path : options.runs) {
-    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadRun(path));
-    if (!seen.insert(run.path).second) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s is given twice; a run counts once", path));
-    }
+    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadOnce(path, &seen));
     runs.push_back(std::move(run));
   }
   std::vector<Arm> arms = GroupRuns(std::move(runs));
   for (const std::string& text : options.arms) {
-    RESBM_ASSIGN_OR_RETURN(Arm arm, ReadArm(text));
+    std::set<std::string> of_arm;
+    RESBM_ASSIGN_OR_RETURN(Arm arm, ReadArm(text, &of_arm));
     for (const Arm& other : arms) {
       if (other.name == arm.name) {
         return absl::InvalidArgumentError(absl::StrFormat("two arms are called \"%s\"; name them apart", arm.name));

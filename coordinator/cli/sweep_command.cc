@@ -40,6 +40,7 @@ int Fail(const absl::Status& status, int code) {
 // An arm with the jobs of its seeds, and what became of them.
 struct ArmRuns {
   SweepArm arm;
+  std::string folder;  // of its runs, before the seed
   std::vector<v1::Job> jobs;
   std::vector<RunRecord> ended;
   std::vector<std::string> directories;  // of all that began
@@ -103,13 +104,26 @@ absl::Status SweepRun::Plan() {
   spec.values = SplitValues(options_.values);
   spec.baseline = options_.baseline;
   RESBM_ASSIGN_OR_RETURN(std::vector<SweepArm> arms, PlanSweep(spec));
-  for (SweepArm& arm : arms) arms_.emplace_back().arm = std::move(arm);
+  const std::vector<std::string> folders = FolderNames(arms);
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    ArmRuns& arm = arms_.emplace_back();
+    arm.arm = std::move(arms[i]);
+    arm.folder = folders[i];
+  }
   RESBM_RETURN_IF_ERROR(CountSamples());
   for (ArmRuns& arm : arms_) {
     for (int i = 0; i < options_.seeds; ++i) {
       auto job = MakeJob(arm.arm, i);
       if (!job.ok()) return Annotate(job.status(), arm.arm.name);
       arm.jobs.push_back(*std::move(job));
+    }
+    for (const ArmRuns& other : arms_) {
+      if (&other == &arm) break;
+      if (!TrainTheSame(other.jobs.front(), arm.jobs.front())) continue;
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s and %s train the same: %s changes nothing there. Does every cut_point set it itself, or "
+                          "has the boundary.kind no such field?",
+                          other.arm.name, arm.arm.name, options_.field));
     }
   }
   RunDirectory::Options where;
@@ -126,7 +140,7 @@ int SweepRun::TrainOne(ArmRuns* arm, std::size_t seed_index) {
   request.job = job;
   request.fleet = options_.fleet;
   request.output = options_.output;
-  request.where.run_dir = folder_->File(absl::StrFormat("%s-seed%d", FolderName(arm->arm.name), job.seed()));
+  request.where.run_dir = folder_->File(absl::StrFormat("%s-seed%d", arm->folder, job.seed()));
   std::optional<EarlyStop> early;
   request.on_start = [&](std::int64_t steps) { early.emplace(steps, options_.stop_margin, best_tenths_); };
   request.on_step = [&](const StepReport& report) {
@@ -175,7 +189,10 @@ SweepOutcome SweepRun::Outcome() const {
   outcome.budget = options_.budget;
   std::vector<Arm> arms;
   for (const ArmRuns& arm : arms_) {
-    if (arm.ended.empty()) continue;
+    if (arm.ended.empty()) {
+      outcome.untried.push_back(arm.arm.name);
+      continue;
+    }
     arms.push_back({arm.arm.name, arm.ended});
     if (arm.stopped > 0) outcome.stopped.push_back({arm.arm.name, arm.stopped});
   }

@@ -177,6 +177,17 @@ std::vector<std::string> Caveats(const std::vector<Arm>& arms) {
                                           other.path, within.empty() ? "stages" : within.front().path));
       }
     }
+    // Of means what is not there is left out: those that failed would make an arm look better.
+    for (const char* figure : {"validation_loss", "top1"}) {
+      const auto lacks = [figure](const RunRecord& one) { return !one.figure(figure).has_value(); };
+      const auto failed = std::count_if(arm.runs.begin(), arm.runs.end(), lacks);
+      if (failed == 0 || failed == static_cast<std::ptrdiff_t>(arm.runs.size())) continue;
+      const RunRecord& one = *std::find_if(arm.runs.begin(), arm.runs.end(), lacks);
+      caveats.push_back(absl::StrFormat("%s: %s%s no %s (not finite, or not measured): left out of its mean", arm.name,
+                                        one.path, failed > 1 ? absl::StrCat(" and ", failed - 1, " more have") : " has",
+                                        figure));
+      break;
+    }
     if (arm.seeds() != baseline.seeds()) {
       caveats.push_back(absl::StrFormat("%s: seeds %s, not %s as for %s", arm.name, Seeds(arm.seeds()),
                                         Seeds(baseline.seeds()), baseline.name));

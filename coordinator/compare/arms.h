@@ -28,8 +28,8 @@ struct Arm {
 std::vector<Arm> GroupRuns(std::vector<RunRecord> runs);
 
 // What a reader must know before believing the comparison, one line each: arms that differ from the first in
-// data, optimizer, batch, steps, seeds or devices; runs within one arm that differ in more than the seed; a
-// seed twice; skipped steps.
+// data, optimizer, batch, steps, seeds or devices; runs within one arm that differ in more than the seed, or that
+// lack the loss that others of it have; a seed twice; skipped steps.
 std::vector<std::string> Caveats(const std::vector<Arm>& arms);
 
 // "r8: boundary.ratio = 8 (baseline: 16)": where the jobs of the arms differ from the first's, for all but the

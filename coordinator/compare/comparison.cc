@@ -36,14 +36,16 @@ ComparedArm Summarized(const Arm& arm) {
   out.name = arm.name;
   out.seeds = arm.seeds();
   out.stages = arm.runs.front().stages;
-  std::map<std::string, std::vector<double>> values;
+  std::set<std::string> names;
   for (const RunRecord& run : arm.runs) {
     out.paths.push_back(run.path);
-    for (const auto& [name, value] : run.figures) values[name].push_back(value);
+    for (const auto& [name, value] : run.figures) names.insert(name);
     out.spikes.insert(run.spikes.begin(), run.spikes.end());
   }
-  for (const auto& [name, of_runs] : values) {
-    if (const auto spread = SpreadOf(of_runs)) out.figures[name] = *spread;
+  for (const std::string& name : names) {
+    std::vector<double> of_seeds;
+    for (const auto& [seed, value] : arm.figure(name)) of_seeds.push_back(value);
+    if (const auto spread = SpreadOf(of_seeds)) out.figures[name] = *spread;
   }
   out.course = MeanCourse(arm);
   return out;

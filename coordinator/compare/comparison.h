@@ -22,7 +22,7 @@ struct ComparedArm {
   std::vector<std::string> paths;
   std::set<std::uint64_t> seeds;
   int stages = 1;
-  // By the names of RunRecord::figures.
+  // Over the seeds, a seed that is there twice with its mean. By the names of RunRecord::figures.
   std::map<std::string, Spread> figures;
   // Empty for the baseline.
   std::map<std::string, Difference> differences;

@@ -12,7 +12,7 @@
 namespace resbm::coordinator {
 
 // Tables of at most 100 columns: quality, speed, bytes, stages, loss curve, then notes, verdicts and gates.
-// "a +- b": mean and sample standard deviation over the runs. `every_figure` adds one row a figure and arm.
+// "a +- b": mean and sample standard deviation over the seeds. `every_figure` adds one row a figure and arm.
 std::string FormatComparison(const Comparison& comparison, const std::vector<GateResult>& gates, bool every_figure,
                              const Terminal& terminal);
 

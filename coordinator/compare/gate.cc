@@ -41,7 +41,6 @@ GateResult Check(const Gate& gate, const Kind& kind, const ComparedArm& baseline
   GateResult result;
   result.gate = gate;
   result.arm = arm.name;
-  result.enough_seeds = std::min(baseline.seeds.size(), arm.seeds.size()) >= kSeedsForVerdict;
   std::string figure = kind.figure;
   if (figure == kBytesPerStep && !(baseline.mean(figure) && arm.mean(figure))) figure = kPlannedBytes;
   const std::optional<double> from = baseline.mean(figure), to = arm.mean(figure);
@@ -50,6 +49,14 @@ GateResult Check(const Gate& gate, const Kind& kind, const ComparedArm& baseline
                                   from && *from != 0 ? arm.name : baseline.name, figure);
     return result;
   }
+  for (const ComparedArm* side : {&baseline, &arm}) {
+    const int count = side->figures.at(figure).count, seeds = static_cast<int>(side->seeds.size());
+    if (count == seeds) continue;
+    result.text = absl::StrFormat("%s: %s cannot be checked: %d of the %d seeds of %s have no %s", arm.name, gate.name,
+                                  seeds - count, seeds, side->name, figure);
+    return result;
+  }
+  result.enough_seeds = std::min(baseline.seeds.size(), arm.seeds.size()) >= kSeedsForVerdict;
   const double difference = kind.worse * (*to - *from);
   const double worse = kind.percent ? 100 * difference / std::abs(*from) : kind.scale * difference;
   result.passed = worse <= gate.limit;

@@ -33,11 +33,12 @@ struct GateResult {
   bool passed = false;
   // "r64: top1_drop 1.20 points (91.00 -> 89.80), limit 0.50"; or what could not be measured, which is a failure.
   std::string text;
-  // Both arms have kSeedsForVerdict seeds or more.
+  // Both arms have the figure of kSeedsForVerdict seeds or more.
   bool enough_seeds = false;
 };
 
-// On means over the runs, for every arm but the baseline and every gate.
+// On means over the seeds, for every arm but the baseline and every gate. A figure that a seed of either arm lacks
+// (its loss was not finite, say) cannot be checked.
 std::vector<GateResult> CheckGates(const Comparison& comparison, const std::vector<Gate>& gates);
 
 }  // namespace resbm::coordinator

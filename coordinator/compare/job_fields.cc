@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "coordinator/plan/model_plan.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -72,6 +73,25 @@ std::string FieldValue(const std::map<std::string, std::string>& fields, const s
 std::map<std::string, std::string> JobFields(const v1::Job& job) {
   std::map<std::string, std::string> fields;
   Flatten(job, "", /*keep_defaults=*/false, &fields);
+  // Where what is not set is not what the schema calls the default.
+  if (!job.boundary().has_ratio()) {
+    if (const int ratio = RatioOf(job.boundary()); ratio != job.boundary().ratio()) {
+      fields["boundary.ratio"] = absl::StrCat(ratio);
+    }
+    for (int i = 0; i < job.cut_point_size(); ++i) {
+      const v1::Boundary& boundary = job.cut_point(i).boundary();
+      if (!boundary.has_ratio() && RatioOf(boundary) != boundary.ratio()) {
+        fields[absl::StrCat("cut_point[", i, "].boundary.ratio")] = absl::StrCat(RatioOf(boundary));
+      }
+    }
+  }
+  const v1::Wire::Dtype unset = UnsetWireDtype(job);
+  if (!job.wire().has_activations() && unset != job.wire().activations()) {
+    fields["wire.activations"] = v1::Wire::Dtype_Name(unset);
+  }
+  if (!job.wire().has_gradients() && unset != job.wire().gradients()) {
+    fields["wire.gradients"] = v1::Wire::Dtype_Name(unset);
+  }
   return fields;
 }
 

@@ -90,7 +90,8 @@ std::string StepDifference(const StepTrace& a, const StepTrace& b) {
     return absl::StrFormat("step %d: equal loss, gradient norm %.9g and %.9g (relative %.2g)", a.step, x, y,
                            Relative(x, y));
   }
-  if (a.squared_norms != b.squared_norms) {
+  if (!std::equal(a.squared_norms.begin(), a.squared_norms.end(), b.squared_norms.begin(), b.squared_norms.end(),
+                  [](double x, double y) { return SameBits(x, y); })) {
     return absl::StrFormat("step %d: equal loss and gradient norm, but not in every parameter", a.step);
   }
   return SignalDifferences(a, b).empty()

@@ -53,6 +53,11 @@ int LowDimNormGroups(int channels, std::int64_t height, std::int64_t width);
 v1::Boundary MergedBoundary(const v1::Job& job, int index);
 v1::Wire MergedWire(const v1::Job& job, int index);
 
+// C/r is C over this: the ratio, but of a BOTTLENECK that sets none the classic 4.
+int RatioOf(const v1::Boundary& boundary);
+// Of a wire that does not say: what the job computes in, at 16 bits.
+v1::Wire::Dtype UnsetWireDtype(const v1::Job& job);
+
 // Which path sets the field of that boundary: "cut_point[1].boundary.ratio", or "boundary.ratio". `field` may be
 // "low_dim.depth".
 std::string BoundaryPath(const v1::Job& job, int index, const std::string& field);

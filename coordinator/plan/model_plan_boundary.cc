@@ -48,10 +48,6 @@ std::string NearestDivisors(int ratio, int channels) {
   return above == 0 ? absl::StrCat(below) : absl::StrCat(below, " or ", above);
 }
 
-int RatioOf(const v1::Boundary& boundary) {
-  return boundary.kind() == v1::Boundary::BOTTLENECK && !boundary.has_ratio() ? kClassicRatio : boundary.ratio();
-}
-
 std::uint64_t ConvParameters(std::uint64_t in, std::uint64_t out, std::uint64_t kernel) {
   return in * out * kernel * kernel + out;
 }
@@ -392,6 +388,14 @@ class Expander {
 
 }  // namespace
 
+int RatioOf(const v1::Boundary& boundary) {
+  return boundary.kind() == v1::Boundary::BOTTLENECK && !boundary.has_ratio() ? kClassicRatio : boundary.ratio();
+}
+
+v1::Wire::Dtype UnsetWireDtype(const v1::Job& job) {
+  return job.precision() == v1::BF16 ? v1::Wire::BF16 : v1::Wire::FP16;
+}
+
 v1::BoundarySpec ExpandBoundary(const v1::Job& job, int index, const v1::LayerSpec& layer, const v1::LayerSpec& next,
                                 FieldErrors& errors) {
   v1::BoundarySpec spec;
@@ -402,7 +406,7 @@ v1::BoundarySpec ExpandBoundary(const v1::Job& job, int index, const v1::LayerSp
   *spec.mutable_input_shape() = layer.output_shape();
   *spec.mutable_output_shape() = layer.output_shape();
   const v1::Wire wire = MergedWire(job, index);
-  const v1::Wire::Dtype unset = job.precision() == v1::BF16 ? v1::Wire::BF16 : v1::Wire::FP16;
+  const v1::Wire::Dtype unset = UnsetWireDtype(job);
   v1::WireTensor* z = spec.add_wire();
   z->set_name("z");
   z->set_activation_codec(CodecOf(wire.has_activations() ? wire.activations() : unset));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coordinator/compare/run_record.h"
 #include "coordinator/report/columns.h"
 
@@ -69,7 +70,8 @@ bool SweepOutcome::is_stopped(const std::string& arm) const {
 
 std::optional<Loss> LossOf(const Comparison& comparison, const ComparedArm& arm) {
   const std::optional<Quality> quality = CommonQuality(comparison.baseline(), arm);
-  if (!quality) return std::nullopt;
+  const std::optional<Quality> of_table = CommonQuality(comparison.baseline(), comparison.baseline());
+  if (!quality || quality->figure != of_table->figure) return std::nullopt;
   const auto found = arm.differences.find(quality->figure);
   if (found == arm.differences.end()) return std::nullopt;
   Loss loss;
@@ -85,9 +87,13 @@ std::optional<Loss> LossOf(const Comparison& comparison, const ComparedArm& arm)
 
 const ComparedArm* Choose(const SweepOutcome& outcome) {
   const ComparedArm* chosen = nullptr;
+  double lost = 0;  // by the chosen one
   for (const ComparedArm* arm : ByBytes(outcome)) {
     const std::optional<Loss> loss = LossOf(outcome.comparison, *arm);
-    if (loss && loss->mean <= outcome.budget) chosen = arm;
+    if (!loss || loss->mean > outcome.budget) continue;
+    if (chosen != nullptr && BytesOf(*arm) == BytesOf(*chosen) && loss->mean >= lost) continue;
+    chosen = arm;
+    lost = loss->mean;
   }
   return chosen;
 }
@@ -128,11 +134,15 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
     advice.push_back(absl::StrFormat("no verdict: %d seed%s an arm, %d are needed (--seeds %d); a hint only:", seeds,
                                      seeds == 1 ? "" : "s", kSeedsForVerdict, kSeedsForVerdict));
   }
+  const bool complete = outcome.untried.empty();
+  if (!complete) {
+    advice.push_back(absl::StrCat("not trained: ", absl::StrJoin(outcome.untried, ", "), "; of those that were:"));
+  }
   const ComparedArm* chosen = Choose(outcome);
   if (chosen == nullptr) {
     const std::string budget = absl::StrFormat("%.4g", outcome.budget);
     advice.push_back(absl::StrCat("no arm stays within ", budget, " of ", outcome.comparison.baseline().name));
-    if (!arms.empty() && IsRatio(outcome)) {
+    if (complete && !arms.empty() && IsRatio(outcome)) {
       advice.push_back(absl::StrCat("lower the ratio below that of ", arms.front()->name, ", or ", MoreOf(outcome)));
     }
   } else {
@@ -145,7 +155,8 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
     if (fp16 && BytesOf(*chosen) > 0) {
       absl::StrAppendFormat(&text, ", sends %.1f times less than fp16", *fp16 / BytesOf(*chosen));
     }
-    advice.push_back(absl::StrCat(text, "; the fewest bytes within the budget"));
+    const bool same_bytes = arms.size() > 1 && BytesOf(*arms.front()) == BytesOf(*arms.back());
+    advice.push_back(absl::StrCat(text, same_bytes ? "; the best of them" : "; the fewest bytes within the budget"));
     if (!hint && loss.margin && *loss.margin > std::abs(outcome.budget)) {
       advice.push_back(absl::StrFormat(
           "but the noise of +- %.2f is larger than the budget: this sweep cannot tell the arms apart. Train longer "
@@ -155,7 +166,7 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
       advice.push_back("its noise reaches beyond the budget: more seeds, more data or a longer run would tell");
     }
     if (chosen == arms.back() && outcome.stopped.empty()) {
-      if (IsRatio(outcome)) advice.push_back("it is the largest ratio of this sweep: raise it further and sweep again");
+      if (complete && IsRatio(outcome)) advice.push_back("it is the largest ratio of this sweep: raise it further and sweep again");
     } else if (IsRatio(outcome)) {
       advice.push_back(absl::StrCat("to go beyond it: ", MoreOf(outcome),
                                     "; or a longer run (short ones exaggerate the cost); or another cut point"));

@@ -24,22 +24,24 @@ struct SweepOutcome {
   };
   // Hopeless ones; they are no candidates.
   std::vector<Stopped> stopped;
+  // Arms whose turn has not come, in a sweep that goes on or was interrupted.
+  std::vector<std::string> untried;
 
   bool is_stopped(const std::string& arm) const;
 };
 
-// What an arm loses against the baseline: points of top-1, or percent of the loss (CommonQuality says which); negative
-// is a gain.
+// What an arm loses against the baseline: points of top-1, or percent of the loss (which, the baseline's CommonQuality
+// with itself says); negative is a gain.
 struct Loss {
   double mean = 0;
   std::optional<double> margin;  // half of the 95 % interval
   int seeds = 0;
   bool points = true;
 };
-// Absent when they have no figure in common.
+// Absent when the arm does not have that figure: one that was stopped before its first evaluation.
 std::optional<Loss> LossOf(const Comparison& comparison, const ComparedArm& arm);
 
-// The arm with the fewest bytes among those within the budget; null when there is none (or all were stopped).
+// The arm with the fewest bytes among those within the budget, of equal bytes the one that loses least; null when there is none (or all were stopped).
 const ComparedArm* Choose(const SweepOutcome& outcome);
 
 // An arm a row: seeds, bytes a sample at the cut points, accuracy with its range over the seeds, what it lost with

@@ -4,9 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "coordinator/plan/model_plan.h"
 
 namespace resbm::coordinator {
 namespace {
@@ -101,6 +104,42 @@ std::string FolderName(absl::string_view name) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
   }
   return folder.substr(0, 80);
+}
+
+std::vector<std::string> FolderNames(const std::vector<SweepArm>& arms) {
+  std::vector<std::string> names;
+  std::set<std::string> seen;
+  for (const SweepArm& arm : arms) {
+    std::string name = FolderName(arm.name);
+    if (!seen.insert(name).second) {
+      name = absl::StrCat(name.substr(0, 72), "-", names.size() + 1);
+      seen.insert(name);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+bool TrainTheSame(const v1::Job& a, const v1::Job& b) {
+  const auto model_a = ExpandModel(a), model_b = ExpandModel(b);
+  if (!model_a.ok() || !model_b.ok()) return false;
+  const auto same = [](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& one, const auto& other) {
+      return google::protobuf::util::MessageDifferencer::Equals(one, other);
+    });
+  };
+  if (!same(model_a->layers, model_b->layers) || !same(model_a->boundaries, model_b->boundaries)) return false;
+  // The rest, without what the model is made of.
+  v1::Job rest_a = a, rest_b = b;
+  for (v1::Job* rest : {&rest_a, &rest_b}) {
+    rest->clear_boundary();
+    rest->clear_wire();
+    for (v1::CutPoint& cut : *rest->mutable_cut_point()) {
+      cut.clear_boundary();
+      cut.clear_wire();
+    }
+  }
+  return google::protobuf::util::MessageDifferencer::Equals(rest_a, rest_b);
 }
 
 std::int64_t FractionOfSamples(std::int64_t samples, double fraction, std::int64_t batch) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "proto/resbm/v1/job.pb.h"
 
 namespace resbm::coordinator {
 
@@ -31,8 +32,14 @@ absl::StatusOr<std::vector<SweepArm>> PlanSweep(const SweepSpec& spec);
 // At commas outside of {}, [] and quotes. "4, 8" -> {"4", "8"}.
 std::vector<std::string> SplitValues(absl::string_view text);
 
-// For the name of a folder: what is not a letter, digit, '.', '-' or '_' becomes '_'.
+// For the name of a folder: what is not a letter, digit, '.', '-' or '_' becomes '_', and at most 80 characters stay.
 std::string FolderName(absl::string_view name);
+// Of each arm, in their order; those that would be the same are numbered.
+std::vector<std::string> FolderNames(const std::vector<SweepArm>& arms);
+
+// Whether both train the same model in the same way: what a cut point sets itself, a field of the job's boundary does
+// not change, and some fields have no meaning for some kinds. Jobs that do not expand are not the same.
+bool TrainTheSame(const v1::Job& a, const v1::Job& b);
 
 // How many of `samples` training samples a fraction leaves: at least one batch, at most all.
 std::int64_t FractionOfSamples(std::int64_t samples, double fraction, std::int64_t batch);

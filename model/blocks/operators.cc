@@ -46,7 +46,8 @@ at::Tensor BatchNormalisation::operator()(const at::Tensor& x, const Pass& pass)
   if (!pass.training) {
     mean = mean_.committed;
     variance = variance_.committed;
-  } else if (!pass.again) {
+  } else if (!pass.again && x.numel() > x.size(1)) {
+    // One value has no variance: dividing by n - 1 would leave NaN in the buffer, and in every evaluation after it.
     mean = mean_.staged;
     variance = variance_.staged;
   }

@@ -40,6 +40,15 @@ WireDtype IntegerDtypeOf(at::ScalarType type) {
   }
 }
 
+// The magnitude that rounding to 8 or 11 bits carries to 2^128; infinity if there is none.
+float RoundsToInfinityFrom(WireCodec codec) {
+  switch (codec) {
+    case WireCodec::kBf16: return 0x1.ffp127f;
+    case WireCodec::kFp16: return 0x1.ffep127f;
+    default: return std::numeric_limits<float>::infinity();
+  }
+}
+
 // 2^exponent itself may be no float; two factors always are. Growing is exact, and shrinking rounds only in
 // the second factor.
 void ScaleInPlace(at::Tensor& values, int exponent) {
@@ -112,6 +121,12 @@ EncodedTensor Encode(const at::Tensor& tensor, WireCodec codec) {
   TORCH_CHECK(source.scalar_type() == at::kFloat, "the wire's codecs take fp32, not ", source.scalar_type());
   const Extent extent = ExtentOfTensor(source);
   encoded.non_finite = extent.non_finite;
+  // They are finite here, but would not be where they arrive.
+  if (const float limit = RoundsToInfinityFrom(codec); extent.absmax >= limit) {
+    const at::Tensor magnitudes = source.abs();
+    encoded.non_finite += static_cast<std::uint64_t>(
+        magnitudes.ge(limit).logical_and_(magnitudes.isfinite()).sum(at::kLong).item<std::int64_t>());
+  }
   switch (codec) {
     case WireCodec::kFp32:
       encoded.dtype = WireDtype::kFloat32;

@@ -1,6 +1,7 @@
 // BatchNorm's running statistics: staged with the step, committed with it, never moved by anything else.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <variant>
@@ -80,6 +81,20 @@ TEST(BatchNorm, StatisticsMoveWithTheStepThatIsAppliedAndNoOther) {
   other.Initialise(11);
   other.Apply(other.Compute(batch, Order::kGpipe), 0, 0.0);
   EXPECT_EQ(StatisticsOf(other), moved);
+}
+
+// A last batch of one sample, where an image is one pixel.
+TEST(BatchNorm, OneValueAChannelLeavesTheStatisticsAlone) {
+  WholeModel model = ModelBuilder({1, 2, 2}).Stem(8, 2, 1).Pool().Dense("head", 5, false).Optimizer(SgdOptions()).Build();
+  std::get<ConvStem>(model.layers[0].kind).batch_norm = true;
+  Pipeline pipeline(model, {});
+  pipeline.Initialise(11);
+  pipeline.Apply(pipeline.Compute(MakeBatch(model, 4, 1, 1), Order::kGpipe), 0, 0.01);
+  const Weights statistics = StatisticsOf(pipeline);
+  ASSERT_FALSE(statistics.empty());
+  pipeline.Apply(pipeline.Compute(MakeBatch(model, 1, 1, 2), Order::kGpipe), 0, 0.01);
+  EXPECT_EQ(StatisticsOf(pipeline), statistics);
+  EXPECT_TRUE(std::isfinite(pipeline.EvaluateLoss(MakeBatch(model, 4, 1, 3))));
 }
 
 TEST(BatchNorm, StatisticsTravelWithTheWeights) {

@@ -48,7 +48,7 @@ TEST(EffectiveRank, OfNothingOrOfValuesThatAreNotFiniteIsZero) {
 
 using Values = std::map<std::string, double>;
 
-Values SignalsOf(const std::vector<int>& cuts, bool wanted, bool recompute = false) {
+Values SignalsOf(const std::vector<int>& cuts, bool wanted, bool recompute = false, double loss_scale = 1) {
   WholeModel model = SmallResnet(WireCodec::kFp32, SgdOptions());
   if (recompute) {
     for (BoundarySpec& boundary : model.boundaries) boundary.recompute = true;
@@ -75,7 +75,7 @@ Values SignalsOf(const std::vector<int>& cuts, bool wanted, bool recompute = fal
     }
     EncodedTensors gradients;
     for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-      const BackwardResult result = *(*stage)->Backward(m, gradients);
+      const BackwardResult result = *(*stage)->Backward(m, gradients, loss_scale);
       add(result.signals);
       gradients = result.gradients;
     }
@@ -90,6 +90,7 @@ TEST(Signals, ComeOfEveryCutPointOnceAStepWhereverTheModelIsCut) {
   EXPECT_EQ(SignalsOf({1, 2}, true), whole);
   EXPECT_EQ(SignalsOf({0, 1, 2, 3}, true), whole);
   EXPECT_EQ(SignalsOf({1}, true, /*recompute=*/true), whole);
+  EXPECT_EQ(SignalsOf({1}, true, /*recompute=*/false, /*loss_scale=*/1024), whole);
   EXPECT_TRUE(SignalsOf({1}, false).empty());
 }
 

@@ -7,8 +7,9 @@
   python3 tests/benchmarks/quality/quality.py images --out runs/quality-images --report-only
 
 For each arm: a learning-rate search (one seed, a short run each, the best validation loss wins), then the best
-rate with every seed. All arms have the same model, data, optimizer and schedule. By the first law accuracy does
-not depend on the number of stages, so everything runs unsplit, --jobs runs at a time with one thread each.
+rate with every seed. All arms have the same model, data and schedule, and the optimizer of the arm they are
+measured against. By the first law accuracy does not depend on the number of stages, so everything runs unsplit,
+--jobs runs at a time with one thread each.
 
 Every run is a run directory under --out and is not run again when its summary is there: an interrupted
 benchmark goes on where it stopped. Seeds are trained in rounds over the arms, so that the report is balanced
@@ -41,13 +42,16 @@ TEXT_RATIOS = [4, 16, 64, 128]
 # The optimizer is the arm's; the uncompressed model is trained by both.
 TEXT_OPTIMIZERS = {
     "AdamW": ("optimizer.adamw.learning_rate", ["0.001", "0.002", "0.004"], []),
-    "Muon": ("optimizer.muon.learning_rate", ["0.01", "0.02", "0.04"],
+    "Muon": ("optimizer.muon.learning_rate", ["0.02", "0.04", "0.08"],
              ["optimizer={muon { adamw { learning_rate: 0.002 } } clip_norm: 1 schedule { one_cycle { rise: 0.1 } }}"]),
 }
 TEXT_ARMS = []
 for _optimizer, (_field, _rates, _set) in TEXT_OPTIMIZERS.items():
     TEXT_ARMS.append(("%s identity" % _optimizer, _set + ["boundary.kind=IDENTITY"]))
     TEXT_ARMS += [("%s in-branch %dx" % (_optimizer, r), _set + ["boundary.ratio=%d" % r]) for r in TEXT_RATIOS]
+    TEXT_ARMS.append(("%s in-branch 16x orthogonal" % _optimizer, _set + ["boundary.projection=ORTHOGONAL"]))
+TEXT_ARMS.append(("Muon in-branch 16x orthogonal after block0", TEXT_OPTIMIZERS["Muon"][2] + [
+    "boundary.projection=ORTHOGONAL", "cut_point[0].after=block0"]))
 INT8 = ["wire.activations=INT8", "wire.gradients=INT8"]
 TEXT_ARMS.append(("AdamW in-branch 8x int8", ["boundary.ratio=8"] + INT8))  # about the bytes of 16x
 TEXT_ARMS.append(("AdamW adapter 16x", ["boundary.kind=ADAPTER"]))
@@ -88,10 +92,18 @@ class Benchmark:
     def folder(self, *parts):
         return os.path.join(self.arguments.out, *[slug(p) for p in parts])
 
-    def run(self, folder, fields, own):
-        """Trains once, with the arm's fields, those for every run and the run's own; the summary, or None if it failed or may not be trained."""
+    @staticmethod
+    def read(folder):
+        """The summary of a run that ended; None if there is none."""
         summary = os.path.join(folder, "summary.json")
-        if not os.path.exists(summary) and not self.arguments.report_only:
+        if not os.path.exists(summary):
+            return None
+        with open(summary) as f:
+            return json.load(f)
+
+    def run(self, folder, fields, own):
+        """Trains once, if it has not ended yet, with the fields of the arm, of every run and its own."""
+        if self.read(folder) is None:
             shutil.rmtree(folder, ignore_errors=True)
             job = os.path.join(HERE, self.suite["job"])
             command = [self.arguments.resbm, "train", "--job", job, "--run-dir", folder, "--local-stages", "1", "-q"]
@@ -102,12 +114,8 @@ class Benchmark:
                 print("%s: exit code %d: %s" % (folder, done.returncode, done.stderr[-500:]), file=sys.stderr)
                 # What ended early has a summary too, but counts for nothing.
                 shutil.rmtree(folder, ignore_errors=True)
-                return None
+                return
             print("done:", folder, flush=True)
-        if not os.path.exists(summary):
-            return None
-        with open(summary) as f:
-            return json.load(f)
 
     @staticmethod
     def of_prefix(table, name):
@@ -119,62 +127,92 @@ class Benchmark:
     def rate_field(self, name):
         return self.of_prefix(self.suite["rates"], name)[0]
 
-    def search_run(self, arm, rate):
-        name, fields = arm
-        return self.run(self.folder("search", name, rate), fields,
-                        self.suite["search"] + self.arguments.search_set + ["%s=%s" % (self.rate_field(name), rate)])
+    def search_folder(self, arm, rate):
+        return self.folder("search", arm[0], rate)
 
     def best_rate(self, arm):
-        found = []
-        for rate in self.rates(arm[0]):
-            summary = self.search_run(arm, rate)
-            if summary is not None and summary["validation_loss"] is not None:
-                found.append((summary["validation_loss"], rate))
-        return min(found)[1] if len(found) == len(self.rates(arm[0])) else None
-
-    def seed_run(self, arm, seed):
-        rate = self.best_rate(arm)
-        if rate is None:
+        """None until every rate was tried, or if none of them gave a loss."""
+        tried = {rate: self.read(self.search_folder(arm, rate)) for rate in self.rates(arm[0])}
+        if None in tried.values():
             return None
-        return self.run(self.folder("seeds", arm[0], "seed%d" % seed), arm[1],
-                        ["%s=%s" % (self.rate_field(arm[0]), rate), "seed=%d" % seed])
+        # One that diverged has no loss.
+        losses = [(s["validation_loss"], rate) for rate, s in tried.items() if s["validation_loss"] is not None]
+        return min(losses)[1] if losses else None
+
+    def seed_folder(self, arm, seed):
+        # With the rate: another search may choose another one.
+        return self.folder("seeds", arm[0], self.best_rate(arm), "seed%d" % seed)
+
+    def search(self, arm, rate):
+        self.run(self.search_folder(arm, rate), arm[1],
+                 self.suite["search"] + self.arguments.search_set + ["%s=%s" % (self.rate_field(arm[0]), rate)])
+
+    def train_seed(self, arm, seed):
+        rate = self.best_rate(arm)
+        if rate is not None:
+            self.run(self.seed_folder(arm, seed), arm[1],
+                     ["%s=%s" % (self.rate_field(arm[0]), rate), "seed=%d" % seed])
 
     def train(self):
         with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
-            list(pool.map(lambda job: self.search_run(*job), [(a, r) for a in self.arms for r in self.rates(a[0])]))
-            list(pool.map(lambda job: self.seed_run(*job),
+            list(pool.map(lambda job: self.search(*job), [(a, r) for a in self.arms for r in self.rates(a[0])]))
+            list(pool.map(lambda job: self.train_seed(*job),
                           [(a, s) for s in range(1, self.arguments.seeds + 1) for a in self.arms]))
 
-    def report(self):
-        self.arguments.report_only = True
-        seeds = range(1, self.arguments.seeds + 1)
-        rows = {arm[0]: [self.seed_run(arm, s) for s in seeds] for arm in self.arms}
+    def report_search(self):
         top1 = self.suite["metric"] == "top1"
-        print("| arm | rate | seeds | top-1 % | " + ("points" if top1 else "validation loss, % of loss") +
-              " against the uncompressed arm | validation loss | parameters | bytes a sample |")
+        print("| arm | search: rate: %s |" % ("top-1 % (validation loss)" if top1 else "validation loss"))
+        print("|---|---|")
+        for arm in self.arms:
+            best = self.best_rate(arm)
+            cells = []
+            for rate in self.rates(arm[0]):
+                summary = self.read(self.search_folder(arm, rate))
+                if summary is None:
+                    text = "-"
+                elif summary["validation_loss"] is None:
+                    text = "not finite"
+                elif top1:
+                    text = "%.2f (%.4f)" % (100 * summary["top1"], summary["validation_loss"])
+                else:
+                    text = "%.4f" % summary["validation_loss"]
+                cells.append("%s: %s" % (rate, "**%s**" % text if rate == best else text))
+            print("| %s | %s |" % (arm[0], ", ".join(cells)))
+
+    def report(self):
+        seeds = range(1, self.arguments.seeds + 1)
+        rows = {arm[0]: [self.read(self.seed_folder(arm, s)) if self.best_rate(arm) else None for s in seeds]
+                for arm in self.arms}
+        top1 = self.suite["metric"] == "top1"
+        against = self.arguments.baseline or ("identity" if top1 else "identity with the same optimizer")
+        print("| arm | rate | seeds | top-1 % | " + ("points" if top1 else "% of the loss") +
+              " against %s | validation loss | parameters | bytes a sample |" % against)
         print("|---|---|---|---|---|---|---|---|")
         for arm in self.arms:
             name = arm[0]
-            baseline = self.of_prefix(self.suite["baselines"], name)
-            summaries = [s for s in rows[name] if s is not None]
+            baseline = self.arguments.baseline or self.of_prefix(self.suite["baselines"], name)
+            ended = [s for s in rows[name] if s is not None]
+            summaries = [s for s in ended if s["validation_loss"] is not None]
+            diverged = " (%d diverged)" % (len(ended) - len(summaries)) if len(ended) > len(summaries) else ""
             if not summaries:
-                print("| %s | %s | 0 | | | | | |" % (name, self.best_rate(arm) or "not searched"))
+                print("| %s | %s | 0%s | | | | | |" % (name, self.best_rate(arm) or "not searched", diverged))
                 continue
             # Seed by seed: the same order of samples in both.
-            pairs = [(s, b) for s, b in zip(rows[name], rows.get(baseline, [])) if s and b]
+            pairs = [(s, b) for s, b in zip(rows[name], rows.get(baseline, []))
+                     if s in summaries and b and b["validation_loss"] is not None]
             if top1:
                 lost = [100 * (s["top1"] - b["top1"]) for s, b in pairs]
             else:
                 lost = [100 * (s["validation_loss"] / b["validation_loss"] - 1) for s, b in pairs]
-            print("| %s | %s | %d | %s | %s | %s | %d | %d |" % (
-                name, self.best_rate(arm), len(summaries), spread([100 * s["top1"] for s in summaries], 2),
+            print("| %s | %s | %d%s | %s | %s | %s | %d | %d |" % (
+                name, self.best_rate(arm), len(summaries), diverged, spread([100 * s["top1"] for s in summaries], 2),
                 "" if name == baseline else spread(lost, 2, sign=True),
                 spread([s["validation_loss"] for s in summaries], 4),
                 sum(s["parameters"] for s in summaries[0]["stages"]), self.planned_bytes(arm)))
 
     def planned_bytes(self, arm):
         """At the cut point, both directions, as the job plans them."""
-        runs = [self.folder("search", arm[0], rate) for rate in self.rates(arm[0])][:2]
+        runs = [self.search_folder(arm, rate) for rate in self.rates(arm[0])][:2]
         done = subprocess.run([self.arguments.resbm, "compare", "--json"] + runs, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
         arms = json.loads(done.stdout)["arms"]
@@ -200,11 +238,14 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="for every run")
     parser.add_argument("--search-set", action="append", default=[], metavar="FIELD=VALUE",
                         help="for the runs of the rate search, over what they have")
+    parser.add_argument("--baseline", metavar="ARM", help="report differences to this one")
     parser.add_argument("--report-only", action="store_true")
     arguments = parser.parse_args()
     benchmark = Benchmark(arguments)
     if not arguments.report_only:
         benchmark.train()
+    benchmark.report_search()
+    print()
     benchmark.report()
 
 

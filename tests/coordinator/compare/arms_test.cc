@@ -99,6 +99,17 @@ TEST(Arms, RunsPutTogetherByHandAreCheckedToo) {
   EXPECT_THAT(arms[0].figure("top1"), ElementsAre(::testing::Pair(1, ::testing::DoubleEq(0.85))));
 }
 
+TEST(Arms, ARunThatHasNoLossIsSaid) {
+  std::vector<RunRecord> runs = Records({{"a", 1, "ratio: 4"}, {"b", 2, "ratio: 4"}, {"c", 3, "ratio: 4"}});
+  EXPECT_THAT(Caveats(GroupRuns(runs)), IsEmpty());
+  runs[1].figures.erase("validation_loss");
+  EXPECT_THAT(Caveats(GroupRuns(runs)), Contains(HasSubstr("b has no validation_loss (not finite")));
+  runs[2].figures.erase("validation_loss");
+  EXPECT_THAT(Caveats(GroupRuns(runs)), Contains(HasSubstr("b and 1 more have no validation_loss")));
+  runs[0].figures.erase("validation_loss");  // then there is none to mistake for the mean
+  EXPECT_THAT(Caveats(GroupRuns(runs)), IsEmpty());
+}
+
 TEST(Arms, SkippedStepsAreSaid) {
   std::vector<RunRecord> runs = Records({{"a", 1, "ratio: 4"}});
   runs[0].figures["skipped_steps"] = 2;

@@ -59,6 +59,22 @@ TEST(Gate, WhatWasNotMeasuredFails) {
   EXPECT_THAT(result.text, HasSubstr("ratio=8 has no top1"));
 }
 
+// The mean of those that did not diverge says nothing.
+TEST(Gate, ASeedWithoutTheFigureFails) {
+  std::vector<RunRecord> runs = ExampleRecords({}, {0.9, 0.91, 0.92});
+  ExampleRun other;
+  other.path = "b";
+  other.boundary = "ratio: 8";
+  for (RunRecord& run : ExampleRecords(other, {0.9, 0.91, 0.92})) runs.push_back(run);
+  EXPECT_TRUE(Check(Compare(GroupRuns(runs)), "top1_drop=0.5").passed);
+  EXPECT_TRUE(Check(Compare(GroupRuns(runs)), "top1_drop=0.5").enough_seeds);
+  runs.back().figures.erase("top1");
+  const GateResult result = Check(Compare(GroupRuns(runs)), "top1_drop=0.5");
+  EXPECT_FALSE(result.passed);
+  EXPECT_FALSE(result.enough_seeds);
+  EXPECT_EQ(result.text, "ratio=8: top1_drop cannot be checked: 1 of the 3 seeds of ratio=8 have no top1");
+}
+
 TEST(Gate, WithoutCutsBytesAreThoseOfThePlan) {
   std::vector<RunRecord> runs = {ExampleRecord({}), ExampleRecord({"b", 1, "ratio: 8"})};
   for (RunRecord& run : runs) run.figures.erase(kBytesPerStep);

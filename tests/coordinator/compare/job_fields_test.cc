@@ -36,6 +36,20 @@ TEST(JobFields, AtACutPointBeingSetIsWhatMatters) {
               ElementsAre(FieldDifference{"cut_point[0].boundary.ratio", "-", "16"}));
 }
 
+// Each of these trains another model, though what is written out is the schema's default.
+TEST(JobDifferences, KnowWhereAnUnsetFieldIsNotItsDefault) {
+  EXPECT_THAT(JobDifferences(Job("boundary { kind: BOTTLENECK }"), Job("boundary { kind: BOTTLENECK ratio: 16 }")),
+              ElementsAre(FieldDifference{"boundary.ratio", "4", "16"}));
+  EXPECT_THAT(JobDifferences(Job("boundary { kind: BOTTLENECK }"), Job("boundary { kind: BOTTLENECK ratio: 4 }")),
+              IsEmpty());
+  EXPECT_THAT(JobDifferences(Job("cut_point { after: 'a' boundary { kind: BOTTLENECK } }"),
+                             Job("boundary { ratio: 16 } cut_point { after: 'a' boundary { kind: BOTTLENECK } }")),
+              ElementsAre(FieldDifference{"cut_point[0].boundary.ratio", "4", "-"}));
+  EXPECT_THAT(JobDifferences(Job("precision: BF16"), Job("precision: BF16 wire { activations: FP16 }")),
+              ElementsAre(FieldDifference{"wire.activations", "BF16", "FP16"}));
+  EXPECT_THAT(JobDifferences(Job("precision: BF16"), Job("precision: BF16 wire { gradients: BF16 }")), IsEmpty());
+}
+
 TEST(JobDifferences, LeaveOutSeedAndName) {
   EXPECT_THAT(JobDifferences(Job("seed: 1 name: 'a'"), Job("seed: 2 name: 'b' boundary { ratio: 16 }")), IsEmpty());
   EXPECT_THAT(JobDifferences(Job("optimizer { sgd {} }"), Job("optimizer { adamw {} }")),

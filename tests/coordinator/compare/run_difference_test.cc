@@ -47,6 +47,20 @@ TEST(RunDifference, EqualRunsAreOneLine) {
             "tensors)\n");
 }
 
+// A step that both skipped.
+TEST(RunDifference, ANormThatIsNaNInBothIsEqual) {
+  RunTrace a = Trace("a");
+  a.steps[0].skipped = true;
+  a.steps[0].squared_norms[0] = std::numeric_limits<double>::quiet_NaN();
+  a.steps[0].gradient_norm.reset();
+  RunTrace b = a;
+  const auto difference = CompareRuns(a, b);
+  ASSERT_TRUE(difference.ok());
+  EXPECT_TRUE(difference->equal()) << Describe(a, b, *difference);
+  b.steps[0].squared_norms[0] = 1;
+  EXPECT_FALSE(CompareRuns(a, b)->equal());
+}
+
 TEST(RunDifference, NamesTheFirstStepThenTheGradientsThenTheWeights) {
   const RunTrace a = Trace("a");
   RunTrace b = Trace("b");

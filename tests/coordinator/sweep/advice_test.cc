@@ -107,6 +107,41 @@ TEST(Sweep, AnArmThatWasStoppedIsNoCandidate) {
               HasSubstr("ratio=4 did not converge and was stopped: lower the ratio"));
 }
 
+// A depth, a learning rate: then the bytes do not decide.
+TEST(Sweep, OfEqualBytesTheArmThatLosesLeastIsChosen) {
+  SweepOutcome outcome = ThreeSeeds();
+  for (ComparedArm& arm : outcome.comparison.arms) arm.figures[kPlannedBytes] = {3, 784, 0, 784, 784};
+  outcome.field = "boundary.low_dim.depth";
+  EXPECT_EQ(Choose(outcome)->name, "ratio=2");
+  const std::string advice = absl::StrJoin(Advise(outcome), "\n");
+  EXPECT_THAT(advice, HasSubstr("; the best of them"));
+  EXPECT_THAT(advice, Not(HasSubstr("fewest bytes")));
+}
+
+TEST(Sweep, ThatHasNotTrainedEveryArmSaysSoAndDrawsNoConclusionFromTheLast) {
+  SweepOutcome outcome = Outcome({{"", {0.9, 0.91, 0.905}}, {"4", {0.9, 0.91, 0.905}}});
+  EXPECT_THAT(absl::StrJoin(Advise(outcome), "\n"), HasSubstr("raise it further"));
+  outcome.untried = {"ratio=8", "ratio=16"};
+  const std::string advice = absl::StrJoin(Advise(outcome), "\n");
+  EXPECT_THAT(advice, HasSubstr("not trained: ratio=8, ratio=16; of those that were:"));
+  EXPECT_THAT(advice, Not(HasSubstr("raise it further")));
+  outcome.budget = -5;
+  EXPECT_THAT(absl::StrJoin(Advise(outcome), "\n"), Not(HasSubstr("lower the ratio")));
+}
+
+// It has a training loss, which is another figure.
+TEST(Sweep, AnArmThatWasStoppedBeforeItsFirstEvaluationHasNoLoss) {
+  SweepOutcome outcome = ThreeSeeds();
+  ComparedArm& arm = outcome.comparison.arms.back();
+  for (const char* figure : {"top1", "validation_loss"}) {
+    arm.figures.erase(figure);
+    arm.differences.erase(figure);
+  }
+  outcome.stopped = {{arm.name, 1}};
+  EXPECT_FALSE(LossOf(outcome.comparison, arm).has_value());
+  EXPECT_THAT(SweepTable(outcome, Terminal()), HasSubstr("-             -     -        -   stopped"));
+}
+
 TEST(Sweep, WithoutTop1TheLossInPercentIsTheMeasure) {
   std::vector<Arm> arms;
   for (const auto& [ratio, loss] : std::vector<std::pair<std::string, double>>{{"2", 2.0}, {"4", 2.02}}) {

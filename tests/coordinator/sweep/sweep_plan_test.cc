@@ -1,5 +1,7 @@
 #include "coordinator/sweep/sweep_plan.h"
 
+#include <google/protobuf/text_format.h>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -52,6 +54,31 @@ TEST(SplitValues, AtCommasThatAreNotWithinAValue) {
   EXPECT_THAT(SplitValues("4, 8,16"), ElementsAre("4", "8", "16"));
   EXPECT_THAT(SplitValues("{a: 1, b: 2},[1, 2],'x,y'"), ElementsAre("{a: 1, b: 2}", "[1, 2]", "'x,y'"));
   EXPECT_THAT(SplitValues(" , "), IsEmpty());
+}
+
+TEST(FolderNames, AreNumberedWhereTheyWouldBeTheSame) {
+  const std::string longest(100, 'a');
+  EXPECT_THAT(FolderNames({{"ratio=4", "4", {}}, {"ratio 4", "4", {}}, {longest + "1", "", {}}, {longest + "2", "", {}}}),
+              ElementsAre("ratio_4", "ratio_4-2", std::string(80, 'a'), std::string(72, 'a') + "-4"));
+}
+
+v1::Job Job(const std::string& more) {
+  v1::Job job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "model { resnet { stem { channels: 16 } group { blocks: 2 channels: 16 } } } data { mnist { directory: '/x' } } "
+      "optimizer { sgd {} } " + more,
+      &job));
+  return job;
+}
+
+TEST(TrainTheSame, LooksAtWhatTheBoundariesAreNotAtWhatIsWritten) {
+  const std::string own = " cut_point { after: 'group0.0' boundary { ratio: 8 } }", cut = " cut_point { after: 'group0.0' }";
+  EXPECT_TRUE(TrainTheSame(Job("boundary { ratio: 4 }" + own), Job("boundary { ratio: 16 }" + own)));
+  EXPECT_FALSE(TrainTheSame(Job("boundary { ratio: 4 }" + cut), Job("boundary { ratio: 16 }" + cut)));
+  EXPECT_TRUE(TrainTheSame(Job("boundary { kind: LINEAR low_dim { depth: 1 } }" + cut),
+                           Job("boundary { kind: LINEAR low_dim { depth: 3 } }" + cut)));
+  EXPECT_FALSE(TrainTheSame(Job("boundary { ratio: 4 } batch { samples: 32 }" + own),
+                            Job("boundary { ratio: 4 } batch { samples: 64 }" + own)));
 }
 
 TEST(FolderName, HasNoCharacterThatAPathMinds) {

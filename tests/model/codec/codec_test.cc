@@ -150,6 +150,24 @@ TEST(Codec, NonFiniteValuesAreCountedAndAbsmaxIsOverTheRest) {
   EXPECT_EQ(Encode(x, WireCodec::kFp16).scale_exponent, 13);
 }
 
+// What arrives as infinity is counted where it is sent.
+TEST(Codec, FloatsThatRoundToInfinityCountAsNonFinite) {
+  const float largest = std::numeric_limits<float>::max();
+  for (const WireCodec codec : {WireCodec::kFp16, WireCodec::kBf16}) {
+    const float limit = codec == WireCodec::kFp16 ? 0x1.ffep127f : 0x1.ffp127f;
+    const float below = std::nextafter(limit, 0.0f);
+    const EncodedTensor over = Encode(at::tensor(at::ArrayRef<float>({largest, -limit, below, 1, -largest})), codec);
+    EXPECT_EQ(over.non_finite, 3u);
+    const at::Tensor back = MustDecode(over);
+    EXPECT_EQ(back.isfinite().logical_not().sum().item<int>(), 3);
+    const EncodedTensor finite = Encode(at::tensor(at::ArrayRef<float>({below, -below, 1})), codec);
+    EXPECT_EQ(finite.non_finite, 0u);
+    EXPECT_TRUE(MustDecode(finite).isfinite().all().item<bool>());
+  }
+  const EncodedTensor whole = Encode(at::tensor(at::ArrayRef<float>({largest})), WireCodec::kFp32);
+  EXPECT_EQ(whole.non_finite, 0u);
+}
+
 TEST(Codec, RawPassesIntegersUnchanged) {
   const at::Tensor images = at::arange(0, 24, at::TensorOptions().dtype(at::kByte)).view({2, 3, 4});
   const at::Tensor labels = at::arange(-5, 5, at::TensorOptions().dtype(at::kLong));
