@@ -57,6 +57,13 @@ TEST_F(Commands, CompareGroupsSeedsAndFailsTheGateThatIsBroken) {
   const std::string base = Train("base", 2, {"boundary.kind=IDENTITY"});
   const std::string one = Train("one", 2);
   const std::string two = Train("two", 2, {"seed=4"});
+  for (const Strings& twice : {Strings{one, one + "/"}, {"--arm", "r16=" + one + "," + one}}) {
+    Strings arguments = {"compare", base};
+    arguments.insert(arguments.end(), twice.begin(), twice.end());
+    const Finished refused = Run(arguments);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("is given twice; a run counts once"));
+  }
   const Finished table = Run({"compare", base, one, two, "--csv", Path("out.csv")});
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("kind=IDENTITY"));
@@ -161,6 +168,15 @@ TEST_F(Commands, SweepChecksEveryArmBeforeTheFirstIsTrained) {
   EXPECT_FALSE(std::filesystem::exists(Path("r")));
 }
 
+TEST_F(Commands, SweepRefusesAFieldThatChangesNothing) {
+  const Finished run =
+      RunProgram(Command("sweep", 2, {"--field", "boundary.low_dim.depth", "--values", "1,3", "--baseline", "none",
+                                      "--set", "boundary.kind=LINEAR", "--runs", Path("r")}));
+  EXPECT_EQ(run.code, 2);
+  EXPECT_THAT(run.err, HasSubstr("depth=1 and depth=3 train the same: boundary.low_dim.depth changes nothing there"));
+  EXPECT_FALSE(std::filesystem::exists(Path("r")));
+}
+
 TEST_F(Commands, SweepEndsAHopelessArm) {
   // At a rate of 30 the loss explodes; 20 steps, so that there are tenths.
   const Finished run = RunProgram(Command("sweep", 2,
@@ -185,6 +201,7 @@ TEST_F(Commands, AnInterruptedSweepKeepsWhatEnded) {
   EXPECT_EQ(sweep["complete"], false);
   EXPECT_GE(sweep["arms"][0]["ended"].get<int>(), 1);
   EXPECT_LT(sweep["arms"][0]["ended"].get<int>(), 50);
+  EXPECT_THAT(sweep["advice"].dump(), HasSubstr("not trained: ratio=2, ratio=4; of those that were:"));
 }
 
 }  // namespace
