@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # From a clone to a trained model: installs what is needed, builds, and trains ResBM at r=16 on Fashion-MNIST
-# over two local stage servers. Ends with a table. About ten minutes on 2 cores, most of it the build.
+# over two local stage servers. Ends with a table. About half an hour on 2 cores, most of it the build; the
+# training takes five minutes.
 #
 #   bash deploy/demo.sh [resbm train options, e.g. --set run.epochs=4]
 #

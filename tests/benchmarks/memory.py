@@ -4,8 +4,8 @@
   bazel build //coordinator/cli:resbm //stage_server
   python3 tests/benchmarks/memory.py [--steps 3]
 
-Two residual blocks of 64 channels at 28x28 in two stages, cut between them, AdamW. Bytes are exact and the same at
-every run on the CPU: LibTorch's allocator counts them, and tensors that wait for a link are added (docs/benchmarks/
+Two residual blocks of 64 channels at 28x28 in two stages, cut between them, AdamW. Bytes are exact and, up to the
+inputs of a step that come early or late, the same at every run on the CPU: LibTorch's allocator counts them, and tensors that wait for a link are added (docs/benchmarks/
 memory.md says what each column holds).
 """
 import argparse

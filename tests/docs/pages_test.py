@@ -144,10 +144,10 @@ class Commands(unittest.TestCase):
 class Names(unittest.TestCase):
     def test_every_file_and_build_target_exists(self):
         def exists(path):
-            path = path.rstrip("/.")
+            path = path.rstrip("/.}")
             if any(ROOT.glob(path)):
                 return True
-            return any(ROOT.glob(path + suffix) for suffix in (".h", ".cc", ".py", ".sh", "_test.cc", "_test.py"))
+            return any(any(ROOT.glob(path + suffix)) for suffix in (".h", ".cc", ".py", ".sh", "_test.cc", "_test.py"))
 
         for name, page in PAGES.items():
             texts = page.spans + [(b.line, word) for b in page.commands() for word in b.text.split()]
