@@ -113,6 +113,10 @@ v1::Wire MergedWire(const v1::Job& job, int index) {
   return merged;
 }
 
+v1::Wire::Dtype UnsetWireDtype(const v1::Job& job) {
+  return job.precision() == v1::BF16 ? v1::Wire::BF16 : v1::Wire::FP16;
+}
+
 std::string BoundaryPath(const v1::Job& job, int index, const std::string& field) {
   const google::protobuf::Message* own = &job.cut_point(index).boundary();
   for (const absl::string_view name : absl::StrSplit(field, '.')) {

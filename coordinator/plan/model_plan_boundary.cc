@@ -392,10 +392,6 @@ int RatioOf(const v1::Boundary& boundary) {
   return boundary.kind() == v1::Boundary::BOTTLENECK && !boundary.has_ratio() ? kClassicRatio : boundary.ratio();
 }
 
-v1::Wire::Dtype UnsetWireDtype(const v1::Job& job) {
-  return job.precision() == v1::BF16 ? v1::Wire::BF16 : v1::Wire::FP16;
-}
-
 v1::BoundarySpec ExpandBoundary(const v1::Job& job, int index, const v1::LayerSpec& layer, const v1::LayerSpec& next,
                                 FieldErrors& errors) {
   v1::BoundarySpec spec;

@@ -166,7 +166,9 @@ std::vector<std::string> Advise(const SweepOutcome& outcome) {
       advice.push_back("its noise reaches beyond the budget: more seeds, more data or a longer run would tell");
     }
     if (chosen == arms.back() && outcome.stopped.empty()) {
-      if (complete && IsRatio(outcome)) advice.push_back("it is the largest ratio of this sweep: raise it further and sweep again");
+      if (complete && IsRatio(outcome)) {
+        advice.push_back("it is the largest ratio of this sweep: raise it further and sweep again");
+      }
     } else if (IsRatio(outcome)) {
       advice.push_back(absl::StrCat("to go beyond it: ", MoreOf(outcome),
                                     "; or a longer run (short ones exaggerate the cost); or another cut point"));

@@ -41,7 +41,8 @@ struct Loss {
 // Absent when the arm does not have that figure: one that was stopped before its first evaluation.
 std::optional<Loss> LossOf(const Comparison& comparison, const ComparedArm& arm);
 
-// The arm with the fewest bytes among those within the budget, of equal bytes the one that loses least; null when there is none (or all were stopped).
+// The arm with the fewest bytes among those within the budget, of equal bytes the one that loses least; null when there
+// is none (or all were stopped).
 const ComparedArm* Choose(const SweepOutcome& outcome);
 
 // An arm a row: seeds, bytes a sample at the cut points, accuracy with its range over the seeds, what it lost with
