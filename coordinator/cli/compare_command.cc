@@ -33,16 +33,17 @@ absl::StatusOr<RunRecord> ReadOnce(const std::string& path, std::set<std::string
 }
 
 // "r8=runs/a,runs/b"
-absl::StatusOr<Arm> ReadArm(const std::string& text, std::set<std::string>* seen) {
+absl::StatusOr<Arm> ReadArm(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return absl::InvalidArgumentError(absl::StrFormat("--arm %s: expected NAME=DIR,DIR,...", text));
   }
   Arm arm;
   arm.name = text.substr(0, equals);
+  std::set<std::string> seen;
   const std::vector<std::string> paths = absl::StrSplit(text.substr(equals + 1), ',', absl::SkipEmpty());
   for (const std::string& path : paths) {
-    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadOnce(path, seen));
+    RESBM_ASSIGN_OR_RETURN(RunRecord run, ReadOnce(path, &seen));
     arm.runs.push_back(std::move(run));
   }
   if (arm.runs.empty()) return absl::InvalidArgumentError(absl::StrFormat("--arm %s: no directories", text));
@@ -58,8 +59,7 @@ absl::StatusOr<std::vector<Arm>> ReadArms(const CompareOptions& options) {
   }
   std::vector<Arm> arms = GroupRuns(std::move(runs));
   for (const std::string& text : options.arms) {
-    std::set<std::string> of_arm;
-    RESBM_ASSIGN_OR_RETURN(Arm arm, ReadArm(text, &of_arm));
+    RESBM_ASSIGN_OR_RETURN(Arm arm, ReadArm(text));
     for (const Arm& other : arms) {
       if (other.name == arm.name) {
         return absl::InvalidArgumentError(absl::StrFormat("two arms are called \"%s\"; name them apart", arm.name));

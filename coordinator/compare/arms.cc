@@ -1,6 +1,7 @@
 #include "coordinator/compare/arms.h"
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,33 +22,6 @@ bool AllDistinct(const std::vector<Arm>& arms) {
   return names.size() == arms.size();
 }
 
-// Last part of a path, without what one-ofs add ("{}" fields).
-std::string ShortName(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? path : path.substr(dot + 1);
-}
-
-// Each arm's values of `paths`: those that its job sets, or, if it sets none, the defaults.
-std::vector<std::string> NamesBy(const std::vector<std::string>& paths, bool with_stages, const std::vector<Arm>& arms) {
-  std::vector<std::string> names;
-  for (const Arm& arm : arms) {
-    const auto fields = JobFields(arm.runs.front().job);
-    std::vector<std::string> parts;
-    for (const std::string& path : paths) {
-      const auto found = fields.find(path);
-      if (found != fields.end()) parts.push_back(absl::StrCat(ShortName(path), "=", found->second));
-    }
-    if (with_stages) parts.push_back(absl::StrCat("stages=", arm.runs.front().stages));
-    if (parts.empty()) {
-      for (const std::string& path : paths) {
-        parts.push_back(absl::StrCat(ShortName(path), "=", FieldValue(fields, path)));
-      }
-    }
-    names.push_back(absl::StrJoin(parts, " "));
-  }
-  return names;
-}
-
 // What a reader compares comes first.
 int Rank(const std::string& path) {
   int rank = 0;
@@ -58,44 +32,68 @@ int Rank(const std::string& path) {
   return rank;
 }
 
+// What an arm can be named by.
+struct Namable {
+  std::map<std::string, std::string> fields;  // of its job
+  int stages = 1;
+
+  // The values of `paths` that the job sets, or, if it sets none, the defaults.
+  std::string NameBy(const std::vector<std::string>& paths, bool with_stages) const {
+    std::vector<std::string> parts;
+    for (const std::string& path : paths) {
+      const auto found = fields.find(path);
+      if (found != fields.end()) parts.push_back(absl::StrCat(ShortName(path), "=", found->second));
+    }
+    if (with_stages) parts.push_back(absl::StrCat("stages=", stages));
+    if (parts.empty()) {
+      for (const std::string& path : paths) {
+        parts.push_back(absl::StrCat(ShortName(path), "=", FieldValue(fields, path)));
+      }
+    }
+    return absl::StrJoin(parts, " ");
+  }
+  bool HasBoundaryAmong(const std::vector<std::string>& paths) const {
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const std::string& path) { return Rank(path) == 0 && fields.contains(path); });
+  }
+};
+
+bool AreToldApart(const std::vector<Namable>& arms, const std::vector<std::string>& by, bool with_stages) {
+  std::set<std::string> names;
+  for (const Namable& arm : arms) names.insert(arm.NameBy(by, with_stages));
+  return names.size() == arms.size() && !names.contains("");
+}
+
 // By the fewest fields that tell the arms apart: a name is a column's width, and all that differs is printed below.
 void NameArms(std::vector<Arm>* arms) {
   for (Arm& arm : *arms) arm.name = arm.runs.front().job.name();
   if (AllDistinct(*arms)) return;
-  // Fields in which any arm differs from the first.
-  std::set<std::string> differing;
+  const RunRecord& first = arms->front().runs.front();
+  std::vector<Namable> namable;
+  std::set<std::string> differing;  // fields in which any arm differs from the first
   bool stages_differ = false;
   for (const Arm& arm : *arms) {
-    for (const auto& d : JobDifferences(arms->front().runs.front().job, arm.runs.front().job)) {
+    const RunRecord& run = arm.runs.front();
+    namable.push_back({JobFields(run.job), run.stages});
+    for (const auto& d : JobDifferences(first.job, run.job)) {
       if (d.from != "{}" && d.to != "{}") differing.insert(d.path);
     }
-    stages_differ = stages_differ || arm.runs.front().stages != arms->front().runs.front().stages;
+    stages_differ = stages_differ || run.stages != first.stages;
   }
   std::vector<std::string> paths(differing.begin(), differing.end());
   std::stable_sort(paths.begin(), paths.end(),
                    [](const std::string& a, const std::string& b) { return Rank(a) < Rank(b); });
-  const auto tell_apart = [arms](const std::vector<std::string>& by, bool with_stages) {
-    const std::vector<std::string> names = NamesBy(by, with_stages, *arms);
-    const std::set<std::string> distinct(names.begin(), names.end());
-    return distinct.size() == names.size() && !distinct.contains("");
-  };
-  // How many arms set a field of the boundary among these: such an arm is named by one, not by the lack of others'.
-  const auto by_their_boundary = [arms](const std::vector<std::string>& by) {
-    return std::count_if(arms->begin(), arms->end(), [&by](const Arm& arm) {
-      const auto fields = JobFields(arm.runs.front().job);
-      return std::any_of(by.begin(), by.end(),
-                         [&fields](const std::string& path) { return Rank(path) == 0 && fields.contains(path); });
-    });
-  };
-  const auto wanted = by_their_boundary(paths);
   for (std::size_t i = paths.size(); i-- > 0;) {
     std::vector<std::string> fewer = paths;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
-    if (by_their_boundary(fewer) == wanted && tell_apart(fewer, stages_differ)) paths = std::move(fewer);
+    // An arm with a boundary of its own is named by that, not by the lack of others'.
+    const bool keeps_boundaries = std::all_of(namable.begin(), namable.end(), [&](const Namable& arm) {
+      return arm.HasBoundaryAmong(fewer) || !arm.HasBoundaryAmong(paths);
+    });
+    if (keeps_boundaries && AreToldApart(namable, fewer, stages_differ)) paths = std::move(fewer);
   }
-  const bool with_stages = stages_differ && !tell_apart(paths, false);
-  const std::vector<std::string> names = NamesBy(paths, with_stages, *arms);
-  for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = names[i];
+  const bool with_stages = stages_differ && !AreToldApart(namable, paths, false);
+  for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = namable[i].NameBy(paths, with_stages);
   if (AllDistinct(*arms)) return;
   for (std::size_t i = 0; i < arms->size(); ++i) (*arms)[i].name = absl::StrCat("arm ", i + 1);
 }

@@ -70,6 +70,11 @@ std::string FieldValue(const std::map<std::string, std::string>& fields, const s
   return field->has_default_value() ? DefaultOf(*message, *field) : kUnset;
 }
 
+std::string ShortName(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
 std::map<std::string, std::string> JobFields(const v1::Job& job) {
   std::map<std::string, std::string> fields;
   Flatten(job, "", /*keep_defaults=*/false, &fields);

@@ -65,8 +65,11 @@ std::vector<StageStatus> DescribeStages(absl::Span<const std::string> addresses,
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     absl::Status& error = statuses[i].error;
-    if (!error.ok()) error = absl::Status(error.code(), absl::Utf8SafeCEscape(error.message()));
-    if (error.ok()) statuses[i].reply = Printable(std::move(calls[i].reply));
+    if (error.ok()) {
+      statuses[i].reply = Printable(std::move(calls[i].reply));
+    } else {
+      error = absl::Status(error.code(), absl::Utf8SafeCEscape(error.message()));
+    }
   }
   return statuses;
 }

@@ -69,9 +69,8 @@ bool SweepOutcome::is_stopped(const std::string& arm) const {
 }
 
 std::optional<Loss> LossOf(const Comparison& comparison, const ComparedArm& arm) {
-  const std::optional<Quality> quality = CommonQuality(comparison.baseline(), arm);
-  const std::optional<Quality> of_table = CommonQuality(comparison.baseline(), comparison.baseline());
-  if (!quality || quality->figure != of_table->figure) return std::nullopt;
+  const std::optional<Quality> quality = CommonQuality(comparison.baseline(), comparison.baseline());
+  if (!quality) return std::nullopt;
   const auto found = arm.differences.find(quality->figure);
   if (found == arm.differences.end()) return std::nullopt;
   Loss loss;

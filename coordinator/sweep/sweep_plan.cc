@@ -9,17 +9,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "coordinator/compare/job_fields.h"
 #include "coordinator/plan/model_plan.h"
 
 namespace resbm::coordinator {
 namespace {
 
 constexpr char kUncompressed[] = "boundary.kind=IDENTITY";
-
-std::string ShortName(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? path : path.substr(dot + 1);
-}
 
 // "boundary.kind=IDENTITY" -> "kind=IDENTITY".
 std::string NameOf(const std::string& setting) {

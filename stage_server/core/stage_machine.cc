@@ -5,8 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "proto/wire/tensor_frame.h"
 #include "proto/wire/fence.h"
+#include "proto/wire/tensor_frame.h"
 
 namespace resbm::stage_server {
 

@@ -32,7 +32,8 @@ absl::StatusOr<Program> StageMachine::FindProgram(std::uint32_t id) const {
   const auto found = programs_.find(id);
   if (found == programs_.end()) {
     return absl::FailedPreconditionError(absl::StrCat("program ", id, " is not defined at fence ",
-                                                      wire::FenceText(tenancy_.fence()), "; programs are forgotten by an Attach"));
+                                                      wire::FenceText(tenancy_.fence()),
+                                                      "; programs are forgotten by an Attach"));
   }
   return found->second;
 }

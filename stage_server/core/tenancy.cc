@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "proto/wire/tensor_frame.h"
 #include "proto/wire/fence.h"
+#include "proto/wire/tensor_frame.h"
 
 namespace resbm::stage_server {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/wire/tensor_frame.h"
 #include "proto/wire/fence.h"
+#include "proto/wire/tensor_frame.h"
 
 namespace resbm::stage_server {
 
@@ -22,7 +22,9 @@ std::optional<absl::StatusOr<std::shared_ptr<wire::LinkEndpoint>>> HelloDesk::De
   }
   if (tenancy.free()) return std::nullopt;
   if (hello.job_id() != tenancy.job_id()) return refuse("the stage belongs to job ", tenancy.job_id());
-  if (wire::Newer(tenancy.fence(), hello.fence())) return refuse("the stage obeys the newer ", wire::FenceText(tenancy.fence()));
+  if (wire::Newer(tenancy.fence(), hello.fence())) {
+    return refuse("the stage obeys the newer ", wire::FenceText(tenancy.fence()));
+  }
   if (wire::Newer(hello.fence(), tenancy.fence()) || !situation.links_open) return std::nullopt;
   if (hello.link() == tenancy.stage()) return situation.endpoint(End::kUp);
   if (hello.link() == tenancy.stage() + 1) return situation.endpoint(End::kDown);

@@ -171,7 +171,8 @@ std::vector<prometheus::MetricFamily> StageFamilies(const v1::DescribeReply& ide
   families.Set("resbm_stage_attached", AsNumber(s.attached));
   if (!s.now.job_id().empty()) {
     families.Set("resbm_stage_job_info", 1,
-                 {s.now.job_id(), absl::StrCat(s.now.stage()), absl::StrCat(s.now.stages()), wire::FenceText(s.now.fence())});
+                 {s.now.job_id(), absl::StrCat(s.now.stage()), absl::StrCat(s.now.stages()),
+                  wire::FenceText(s.now.fence())});
     families.Set("resbm_stage_last_step", s.now.step());
   }
   AddSteps(s, &families);

@@ -136,12 +136,12 @@ class Benchmark:
         if None in tried.values():
             return None
         # One that diverged has no loss.
-        losses = [(s["validation_loss"], rate) for rate, s in tried.items() if s["validation_loss"] is not None]
+        losses = [(s["validation_loss"], rate) for rate, s in tried.items() if has_loss(s)]
         return min(losses)[1] if losses else None
 
-    def seed_folder(self, arm, seed):
+    def seed_folder(self, arm, rate, seed):
         # With the rate: another search may choose another one.
-        return self.folder("seeds", arm[0], self.best_rate(arm), "seed%d" % seed)
+        return self.folder("seeds", arm[0], rate, "seed%d" % seed)
 
     def search(self, arm, rate):
         self.run(self.search_folder(arm, rate), arm[1],
@@ -150,7 +150,7 @@ class Benchmark:
     def train_seed(self, arm, seed):
         rate = self.best_rate(arm)
         if rate is not None:
-            self.run(self.seed_folder(arm, seed), arm[1],
+            self.run(self.seed_folder(arm, rate, seed), arm[1],
                      ["%s=%s" % (self.rate_field(arm[0]), rate), "seed=%d" % seed])
 
     def train(self):
@@ -170,7 +170,7 @@ class Benchmark:
                 summary = self.read(self.search_folder(arm, rate))
                 if summary is None:
                     text = "-"
-                elif summary["validation_loss"] is None:
+                elif not has_loss(summary):
                     text = "not finite"
                 elif top1:
                     text = "%.2f (%.4f)" % (100 * summary["top1"], summary["validation_loss"])
@@ -181,7 +181,8 @@ class Benchmark:
 
     def report(self):
         seeds = range(1, self.arguments.seeds + 1)
-        rows = {arm[0]: [self.read(self.seed_folder(arm, s)) if self.best_rate(arm) else None for s in seeds]
+        rates = {arm[0]: self.best_rate(arm) for arm in self.arms}
+        rows = {arm[0]: [rates[arm[0]] and self.read(self.seed_folder(arm, rates[arm[0]], s)) for s in seeds]
                 for arm in self.arms}
         top1 = self.suite["metric"] == "top1"
         against = self.arguments.baseline or ("identity" if top1 else "identity with the same optimizer")
@@ -192,31 +193,35 @@ class Benchmark:
             name = arm[0]
             baseline = self.arguments.baseline or self.of_prefix(self.suite["baselines"], name)
             ended = [s for s in rows[name] if s is not None]
-            summaries = [s for s in ended if s["validation_loss"] is not None]
+            summaries = [s for s in ended if has_loss(s)]
             diverged = " (%d diverged)" % (len(ended) - len(summaries)) if len(ended) > len(summaries) else ""
             if not summaries:
-                print("| %s | %s | 0%s | | | | | |" % (name, self.best_rate(arm) or "not searched", diverged))
+                print("| %s | %s | 0%s | | | | | |" % (name, rates[name] or "not searched", diverged))
                 continue
             # Seed by seed: the same order of samples in both.
             pairs = [(s, b) for s, b in zip(rows[name], rows.get(baseline, []))
-                     if s in summaries and b and b["validation_loss"] is not None]
+                     if s and b and has_loss(s) and has_loss(b)]
             if top1:
                 lost = [100 * (s["top1"] - b["top1"]) for s, b in pairs]
             else:
                 lost = [100 * (s["validation_loss"] / b["validation_loss"] - 1) for s, b in pairs]
             print("| %s | %s | %d%s | %s | %s | %s | %d | %d |" % (
-                name, self.best_rate(arm), len(summaries), diverged, spread([100 * s["top1"] for s in summaries], 2),
+                name, rates[name], len(summaries), diverged, spread([100 * s["top1"] for s in summaries], 2),
                 "" if name == baseline else spread(lost, 2, sign=True),
                 spread([s["validation_loss"] for s in summaries], 4),
                 sum(s["parameters"] for s in summaries[0]["stages"]), self.planned_bytes(arm)))
 
     def planned_bytes(self, arm):
         """At the cut point, both directions, as the job plans them."""
-        runs = [self.search_folder(arm, rate) for rate in self.rates(arm[0])][:2]
-        done = subprocess.run([self.arguments.resbm, "compare", "--json"] + runs, stdout=subprocess.PIPE,
+        run = self.search_folder(arm, self.rates(arm[0])[0])
+        done = subprocess.run([self.arguments.resbm, "compare", "--json", run], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
         arms = json.loads(done.stdout)["arms"]
         return arms[0]["figures"]["planned_bytes_per_sample"]["mean"]
+
+
+def has_loss(summary):
+    return summary["validation_loss"] is not None
 
 
 def spread(values, digits, sign=False):
